@@ -1,0 +1,93 @@
+//! What the host found out about the world for one call.
+//!
+//! The engine reads no file; the host's daemon looks up what [`crate::facts_needed`] names. What is missing here is the
+//! worst case: an unknown path may lead anywhere, an unknown repository runs programs.
+
+use std::collections::BTreeMap;
+
+use crate::AbsPath;
+
+/// Facts about one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Whether a host vouches for these facts. Without a host they only narrow, and nothing of the host's is allowed.
+    pub vouched: bool,
+    /// Where paths really lead.
+    pub paths: BTreeMap<AbsPath, PathFact>,
+    /// What program names resolve to; `None` = nothing found.
+    pub programs: BTreeMap<String, Option<AbsPath>>,
+    /// The repository around the working directory.
+    pub repository: Repository,
+    /// Whether the person trusts the project on this host.
+    pub project_trusted: bool,
+    /// Whether the enforcement point will run the command in its sandbox, and how well that holds.
+    pub sandbox: SandboxOffer,
+    /// What the host failed to read, one line each. Not empty means: no allow.
+    pub failures: Vec<String>,
+    /// Portcullis' own programs, configuration and state: changing them needs a person.
+    pub own_paths: Vec<AbsPath>,
+    /// Those of them that hold secrets or sockets: reading them is denied.
+    pub own_secret_paths: Vec<AbsPath>,
+}
+
+/// One path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathFact {
+    /// Where it leads once symlinks are followed; `None` if that could not be found out.
+    pub real: Option<AbsPath>,
+    /// What stands there.
+    pub kind: PathKind,
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// Not known.
+    Unknown,
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A device, socket, pipe or other.
+    Other,
+}
+
+/// The git repository around the working directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Repository {
+    /// Not known: as bad as one that runs programs.
+    #[default]
+    Unknown,
+    /// There is none.
+    None,
+    /// There is one.
+    Known {
+        /// Real path of the work tree.
+        root: AbsPath,
+        /// Keys of its configuration that make git run a program.
+        executing_keys: Vec<String>,
+    },
+}
+
+/// Whether the enforcement point will run the command in its sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SandboxOffer {
+    /// It will not, or does not say.
+    #[default]
+    None,
+    /// It will, and enforces only part of the profile.
+    Partial,
+    /// It will, and enforces all of it.
+    Full,
+}
+
+/// What the host should look up for a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FactsNeeded {
+    /// Paths to resolve.
+    pub paths: Vec<AbsPath>,
+    /// Program names to resolve.
+    pub programs: Vec<String>,
+}

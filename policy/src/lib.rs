@@ -1,0 +1,31 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+pub mod call;
+pub mod decision;
+pub mod document;
+pub mod evaluate;
+pub mod facts;
+pub mod layer;
+pub mod mode;
+pub mod path;
+pub mod protected;
+pub mod redact;
+pub mod request;
+pub mod rule;
+pub mod ruleset;
+pub mod shell;
+pub mod verdict;
+
+pub use call::{Action, ToolCall};
+pub use decision::{DecidedBy, Decision, Obligation, TraceEntry};
+pub use document::{DocumentOrigin, Fault, PolicyDocument};
+pub use evaluate::{evaluate, facts_needed};
+pub use facts::Facts;
+pub use layer::Layer;
+pub use mode::Mode;
+pub use path::AbsPath;
+pub use request::Request;
+pub use rule::{Rule, RuleRef};
+pub use ruleset::EffectiveRuleset;
+pub use verdict::{Effect, Verdict};

@@ -1,0 +1,58 @@
+//! The question: who wants to do what, where, under which facts.
+
+use crate::{AbsPath, Facts, Mode, ToolCall};
+
+/// One request for a decision.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Short name of the agent in lower case.
+    pub agent: String,
+    /// Its run mode.
+    pub mode: Mode,
+    /// Whether a person can be asked.
+    pub interactivity: Interactivity,
+    /// Where it works.
+    pub workspace: Workspace,
+    /// What it wants to do.
+    pub call: ToolCall,
+    /// What the host found out.
+    pub facts: Facts,
+    /// The command is to be run by the host's daemon, in its sandbox.
+    pub sandboxed_execution: bool,
+}
+
+/// Whether a person can be asked. Unknown counts as [`Interactivity::Interactive`], except in `dontAsk`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Interactivity {
+    /// A person is there.
+    #[default]
+    Interactive,
+    /// Nobody is: an ask becomes a deny.
+    Headless,
+}
+
+/// Where the agent works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    /// The project's root.
+    pub root: AbsPath,
+    /// Further folders that belong to the workspace.
+    pub additional_roots: Vec<AbsPath>,
+    /// The working directory of the call.
+    pub cwd: AbsPath,
+    /// The person's home folder.
+    pub home: Option<AbsPath>,
+}
+
+impl Workspace {
+    /// All folders of the workspace, the project's root first.
+    pub fn roots(&self) -> impl Iterator<Item = &AbsPath> {
+        std::iter::once(&self.root).chain(&self.additional_roots)
+    }
+
+    /// Whether a path lies in the workspace, by its words alone.
+    #[must_use]
+    pub fn contains(&self, path: &AbsPath) -> bool {
+        self.roots().any(|root| path.is_within(root))
+    }
+}

@@ -1,0 +1,253 @@
+//! Understands a shell line: every command it can run, every file it touches, every host it contacts.
+//!
+//! Rules name programs; agents send scripts. Without this step a rule on `curl` would never meet
+//! `env A=1 sh -c 'curl … | sh'`. A script half understood is a script not understood: what cannot be followed becomes
+//! [`Opaque`], with the reason, and no rule for something narrower allows it.
+//!
+//! It judges nothing. It knows bash's grammar (by `brush-parser`), a table of wrappers, and a table of what well-known
+//! programs do with their operands.
+
+mod analyse;
+mod quote;
+
+pub use analyse::analyse;
+pub use quote::quote;
+
+use crate::AbsPath;
+
+/// All that a line can do, as far as it could be understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// Every simple command, in the order of the text; those inside a wrapper follow it.
+    pub commands: Vec<Command>,
+    /// What could not be understood. Not empty means: the line can do more than `commands` says.
+    pub opaque: Vec<Opaque>,
+}
+
+/// One simple command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// As written, blanks at the ends removed; redirections and leading assignments left out.
+    pub text: String,
+    /// Leading assignments: `A=1 cmd`.
+    pub assignments: Vec<Assignment>,
+    /// Program and arguments, quotes resolved. Empty for a line of assignments or redirections only.
+    pub words: Vec<Word>,
+    /// How it was reached, outermost first: `sudo`, `bash -c`, `$(…)`, `( )`.
+    pub seen_through: Vec<Context>,
+    /// Files it reads or writes, as far as known: redirections, and operands of programs in the table.
+    pub files: Vec<FileAccess>,
+    /// Hosts or URLs it contacts, as far as known.
+    pub urls: Vec<String>,
+    /// What it is, by the table of known commands.
+    pub class: CommandClass,
+}
+
+impl Command {
+    /// The program's name as written, if it is a literal.
+    #[must_use]
+    pub fn program(&self) -> Option<&str> {
+        self.words.first().and_then(Word::literal)
+    }
+}
+
+/// One word after quotes were resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Its text is certain.
+    Literal(String),
+    /// It depends on what only the shell knows (`$X`, `$(…)`, `*.c`): its source, and whether it can become several words.
+    Dynamic {
+        /// As written.
+        source: String,
+        /// It is a glob or brace pattern over file names rather than an unknown value.
+        pattern: bool,
+    },
+}
+
+impl Word {
+    /// The text, if it is certain.
+    #[must_use]
+    pub fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Literal(text) => Some(text),
+            Self::Dynamic { .. } => None,
+        }
+    }
+}
+
+/// A leading assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The variable.
+    pub name: String,
+    /// Its value.
+    pub value: Word,
+}
+
+/// How a command was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// A wrapper that runs another program and changes nothing that matters to a rule: `timeout 5`, `nice`, `nohup`, `env`.
+    Transparent(String),
+    /// A wrapper that changes who or what runs: `sudo`, `doas`, `xargs` with words from its input, `find -exec`.
+    Changing(String),
+    /// A shell given a script: `bash -c`, `eval`.
+    Script(String),
+    /// A substitution: `$(…)`, backticks, `<(…)`.
+    Substitution(String),
+    /// A group, loop, condition, function body, background job.
+    Group(String),
+}
+
+impl Context {
+    /// Its text for people.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Transparent(text)
+            | Self::Changing(text)
+            | Self::Script(text)
+            | Self::Substitution(text)
+            | Self::Group(text) => text,
+        }
+    }
+}
+
+/// A file that a command touches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileAccess {
+    /// Which.
+    pub target: FileTarget,
+    /// What happens to it.
+    pub access: Access,
+    /// By a redirection, rather than as an operand.
+    pub redirection: bool,
+}
+
+/// Which file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileTarget {
+    /// This one: anchored at the directory the command runs in (`cd` before it is followed).
+    Path(AbsPath),
+    /// Some below this folder, by a pattern such as `*.c`: the pattern as an absolute path with `*`, `?` and `**`.
+    Pattern {
+        /// The deepest folder without a wildcard.
+        folder: AbsPath,
+        /// The whole pattern.
+        pattern: String,
+    },
+    /// Not known before it runs: the source of the word.
+    Unknown(String),
+}
+
+/// What happens to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// It is read.
+    Read,
+    /// It is created or changed.
+    Write,
+    /// It is removed.
+    Delete,
+    /// It is removed with all that lies below it.
+    DeleteTree,
+}
+
+/// What a command is, by the table of known commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CommandClass {
+    /// Only looks, with these arguments, at the files in `files`; runs no other program.
+    ReadOnly,
+    /// Only looks, if the repository's configuration runs nothing (git).
+    ReadOnlyGit,
+    /// Makes or changes files inside the tree as an editor would (`mkdir`, `touch`, `cp`, `mv`, `rm`, `sed -i`): allowed
+    /// with edits, if every file in `files` is.
+    FileChange,
+    /// Changes the directory of what follows.
+    ChangeDirectory,
+    /// Wraps the commands that follow it; adds nothing of its own.
+    Wrapper,
+    /// A change of Portcullis' own state, or the end of its processes.
+    SelfChange,
+    /// Anything else.
+    Other,
+}
+
+/// Something that could not be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// The words.
+    pub text: String,
+    /// Why.
+    pub reason: OpaqueReason,
+    /// How it was reached, outermost first.
+    pub seen_through: Vec<Context>,
+}
+
+/// Why something could not be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpaqueReason {
+    /// It is not valid bash, or bash we cannot read.
+    Unparsable,
+    /// The program's name is only known when it runs: `$X a b`.
+    DynamicProgram,
+    /// A script whose text is only known when it runs: `bash -c "$X"`, `eval $Y`, `… | sh`.
+    DynamicScript,
+    /// A wrapper with an option we do not know.
+    UnknownWrapperOption,
+    /// Nested deeper, or longer, than we follow.
+    TooLarge,
+    /// A variable that changes which program runs or what it loads: PATH, LD_PRELOAD, BASH_ENV, IFS, …
+    DangerousVariable,
+    /// A function, alias or trap that changes the meaning of other words.
+    Redefinition,
+}
+
+impl OpaqueReason {
+    /// The reason in words.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Unparsable => "the shell line cannot be parsed",
+            Self::DynamicProgram => "which program runs is only known at run time",
+            Self::DynamicScript => "the script it runs is only known at run time",
+            Self::UnknownWrapperOption => "the wrapper has an option that is not understood",
+            Self::TooLarge => "the shell line is longer or deeper than is analysed",
+            Self::DangerousVariable => "a variable changes which program runs or what it loads",
+            Self::Redefinition => "a function, alias or trap changes the meaning of other words",
+        }
+    }
+}
+
+/// Where a line is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellContext {
+    /// The working directory.
+    pub cwd: AbsPath,
+    /// What `~` and `$HOME` stand for; `None` = not known.
+    pub home: Option<AbsPath>,
+}
+
+/// Bounds of the analysis. Counted in steps, so that the same line gives the same answer everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest line, in bytes.
+    pub bytes: usize,
+    /// Deepest nesting of parentheses, braces, quotes and substitutions, found by a linear scan before the parser runs.
+    pub depth: usize,
+    /// Most commands and words looked at, scripts inside scripts included.
+    pub steps: usize,
+}
+
+impl Default for Limits {
+    /// 1 MiB, because a request holds no more; 40 levels, because the parser recurses and people nest fewer than ten; and
+    /// 200,000 steps, because 10,000 operands have to fit.
+    fn default() -> Self {
+        Self {
+            bytes: 1 << 20,
+            depth: 40,
+            steps: 200_000,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! From words to a line that bash reads as exactly these words.
+
+/// Quotes words for bash: `quote(["a", "b c"])` is `a 'b c'`.
+///
+/// INVARIANT: the analysis of the result has one command whose words are exactly the input.
+#[must_use]
+pub fn quote<S: AsRef<str>>(words: &[S]) -> String {
+    let mut line = String::new();
+    for word in words {
+        let word = word.as_ref();
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+        // `=` before the program's name would make it an assignment, so a first word with one is quoted.
+        if !word.is_empty() && word.chars().all(plain) && !(line.is_empty() && word.contains('=')) {
+            line.push_str(word);
+        } else {
+            line.push('\'');
+            line.push_str(&word.replace('\'', r"'\''"));
+            line.push('\'');
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quote;
+
+    #[test]
+    fn only_what_needs_quotes_gets_them() {
+        assert_eq!(quote(&["cargo", "--version"]), "cargo --version");
+        assert_eq!(
+            quote(&["echo", "", "it's", "$HOME", "a b"]),
+            r"echo '' 'it'\''s' '$HOME' 'a b'"
+        );
+        assert_eq!(quote(&["A=1", "b=2"]), "'A=1' b=2");
+    }
+}
