@@ -30,6 +30,7 @@ pub(super) fn find(text: &str) -> Vec<Span> {
         assignment(text, &layout, captures, &mut found)
     });
     each(&OPTION, text, |captures| option(text, &layout, captures, &mut found));
+    each(&SETTING, text, |captures| option(text, &layout, captures, &mut found));
     each(&HEADER, text, |captures| header(text, captures, &mut found));
     each(&BEARER, text, |captures| bearer(captures, &mut found));
     each(&COOKIE, text, |captures| cookie(captures, &mut found));
@@ -114,7 +115,9 @@ fn assignment(text: &str, layout: &Layout, captures: &Captures<'_>, found: &mut 
     }
     let value = text.get(range.clone()).unwrap_or_default();
     let quoted = range.start > start;
-    if value.is_empty() || !is_secret_at(text, &range) || !is_value(name, kind, value, before, quoted) {
+    // A line of YAML and its kin.
+    let whole_line = layout.rest_of_line(text, key.start(), start) == Some(value);
+    if value.is_empty() || !is_secret_at(text, &range) || !is_value(name, kind, value, before, quoted, whole_line) {
         return go_on;
     }
     let end = range.end;
@@ -123,7 +126,7 @@ fn assignment(text: &str, layout: &Layout, captures: &Captures<'_>, found: &mut 
 }
 
 /// Whether an assigned value is the secret that its name promises.
-fn is_value(name: &str, kind: &str, value: &str, before: Before, quoted: bool) -> bool {
+fn is_value(name: &str, kind: &str, value: &str, before: Before, quoted: bool, whole_line: bool) -> bool {
     let number = value.bytes().all(|byte| byte.is_ascii_digit());
     let word = ["true", "false", "null", "none", "nil", "undefined", "yes", "no"];
     if !quoted && word.contains(&value.to_ascii_lowercase().trim_end_matches([',', ';'])) {
@@ -147,7 +150,8 @@ fn is_value(name: &str, kind: &str, value: &str, before: Before, quoted: bool) -
         if code || types.contains(&value.to_ascii_lowercase().trim_end_matches(['?', ',', ';', '.'])) {
             return false;
         }
-        return kind == "password" || looks_random(value);
+        // Names of several words are names of headers and settings.
+        return kind == "password" || name.contains(['-', '_']) || whole_line || looks_random(value);
     }
     true
 }
@@ -177,11 +181,19 @@ static OPTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
 });
 
+/// `aws configure set name value` and its kin.
+static SETTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    form(
+        r"(?i)\b(?:config(?:ure)?[ \t]+set|config(?:[ \t]+--(?:global|local|add))*|setx)[ \t]+(?P<k>[^\s='\x22-][^\s='\x22]*)[ \t]+",
+    )
+});
+
 fn option(text: &str, layout: &Layout, captures: &Captures<'_>, found: &mut Vec<Span>) -> usize {
     let (Some(key), Some(whole)) = (captures.name("k"), captures.get(0)) else {
         return text.len();
     };
-    let Some(kind) = kind_of(key.as_str().trim_start_matches('-')) else {
+    let name = key.as_str().trim_start_matches('-');
+    let Some(kind) = kind_of(name.rsplit([':', '/', '.']).next().unwrap_or(name)) else {
         return key.end();
     };
     let mut range = value_at(text, whole.end(), Before::Word, layout.open_at(whole.end()));
@@ -302,6 +314,10 @@ static PROGRAM: LazyLock<Option<Regex>> = LazyLock::new(|| {
           | (?:sshpass|mongo[a-z]*|cqlsh|(?:docker|podman|nerdctl|helm|oras|crane|skopeo|buildah|az)\b{ARGUMENTS}\slogin)\b
             {ARGUMENTS}\s-p
           | (?:sqlcmd|bcp|unzip|zip)\b{ARGUMENTS}\s-P
+          | openssl\b{ARGUMENTS}\s-[kK]
+          | ssh-keygen\b{ARGUMENTS}\s-[NP]
+          | secrets?\s+set\b{ARGUMENTS}\s(?:--body|-b)
+          | vault\s+login
           | redis-cli\b{ARGUMENTS}\s-a
           | ldap[a-z]+\b{ARGUMENTS}\s-w
         )"
@@ -433,7 +449,16 @@ mod tests {
 
     #[test]
     fn every_form_compiles() {
-        for form in [&ASSIGNMENT, &OPTION, &HEADER, &BEARER, &COOKIE, &PROGRAM, &USER] {
+        for form in [
+            &ASSIGNMENT,
+            &OPTION,
+            &SETTING,
+            &HEADER,
+            &BEARER,
+            &COOKIE,
+            &PROGRAM,
+            &USER,
+        ] {
             assert!(form.is_some());
         }
     }

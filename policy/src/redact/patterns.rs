@@ -44,7 +44,7 @@ const TABLE: &[(&str, &str, Look)] = &[
     ("private-key", r"AGE-SECRET-KEY-1[A-Z0-9]{20,}", always),
     (
         "aws-key",
-        r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?:[^A-Za-z0-9/+]|\z)",
+        r"(?P<s>(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})(?:[^A-Za-z0-9/+]|\z)",
         always,
     ),
     ("google-key", r"AIza[A-Za-z0-9_-]{30,}", always),
@@ -129,11 +129,17 @@ const TABLE: &[(&str, &str, Look)] = &[
         r"(?i)<[^<>\s]{0,40}(?:password|passwd|passphrase|secret|token|api-?key)>(?P<s>[^<>]+)<",
         super::value::is_no_reference,
     ),
-    // .netrc
+    // .netrc, as a file and as the text of a printf.
     (
         "password",
-        r"\blogin\s+\S+\s+password\s+(?P<s>\S+)",
+        r"login(?:\s|\\n)+[^\s\\]+(?:\s|\\n)+password(?:\s|\\n)+(?P<s>[^\s\\]+)",
         super::value::is_no_reference,
+    ),
+    // A password on standard input.
+    (
+        "password",
+        r#"(?:echo|printf)\s+(?:-[A-Za-z]+\s+)?(?P<s>'[^'\n]*'|"[^"\n]*"|[^\s|'"-][^\s|]*)\s*\|\s*(?:sudo\s+(?:-[A-Za-z]+\s+)*-[A-Za-z]*S\b|[^|;\n]*--(?:password-stdin|with-token|token-stdin)\b)"#,
+        |text| super::value::is_no_reference(text.trim_matches(['"', '\''])),
     ),
     // openssl
     (

@@ -11,7 +11,7 @@ fn table() -> Vec<(String, &'static str)> {
     let long = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6";
     vec![
         // Clouds.
-        (format!("id AKIA{upper} x"), "id [redacted:aws-key]x"),
+        (format!("id AKIA{upper} x"), "id [redacted:aws-key] x"),
         (
             format!("aws configure set aws_secret_access_key={long}abcd"),
             "aws configure set aws_secret_access_key=[redacted:api-key]",
@@ -152,6 +152,34 @@ fn table() -> Vec<(String, &'static str)> {
             "curl --user=user:p4ss x".into(),
             "curl --user=user:[redacted:password] x",
         ),
+        (
+            "openssl enc -aes256 -k hunter2 -in a".into(),
+            "openssl enc -aes256 -k [redacted:password] -in a",
+        ),
+        (
+            "ssh-keygen -t ed25519 -N 'a b' -f k".into(),
+            "ssh-keygen -t ed25519 -N '[redacted:password]' -f k",
+        ),
+        (
+            "aws configure set aws_secret_access_key a/b".into(),
+            "aws configure set aws_secret_access_key [redacted:api-key]",
+        ),
+        (
+            "npm config set //r.example/:_authToken abc".into(),
+            "npm config set //r.example/:_authToken [redacted:token]",
+        ),
+        (
+            "gh secret set NAME --body abc".into(),
+            "gh secret set NAME --body [redacted:password]",
+        ),
+        (
+            "echo 'hunter2' | sudo -S ls".into(),
+            "echo [redacted:password] | sudo -S ls",
+        ),
+        (
+            "printf hunter2 | docker login -u a --password-stdin".into(),
+            "printf [redacted:password] | docker login -u a --password-stdin",
+        ),
         // Headers.
         (
             "curl -H 'Authorization: Bearer abc.def' x".into(),
@@ -168,7 +196,12 @@ fn table() -> Vec<(String, &'static str)> {
         (format!("Bearer {long}"), "Bearer [redacted:authorization]"),
         ("-H 'X-Api-Key: abc12345'".into(), "-H 'X-Api-Key: [redacted:api-key]'"),
         ("-H 'Cookie: sid=abc; x=y'".into(), "-H 'Cookie: [redacted:cookie]'"),
+        (
+            "-H 'PRIVATE-TOKEN: abc' x".into(),
+            "-H 'PRIVATE-TOKEN: [redacted:token]' x",
+        ),
         // Variables and fields.
+        ("user: me\ntoken: abc\n".into(), "user: me\ntoken: [redacted:token]\n"),
         (
             "DB_PASSWORD=hunter2 ./run".into(),
             "DB_PASSWORD=[redacted:password] ./run",
@@ -262,6 +295,10 @@ const KEPT: &[&str] = &[
     "ssh -p 2222 host && mkdir -p a/b",
     "API_TOKEN=$API_TOKEN x --password \"$PASSWORD\" --token ${T}",
     "TOKEN=$(cat /run/token)",
+    "echo \"$TOKEN\" | docker login --password-stdin",
+    "read -s -p \"Password: \" pw; echo \"enter password: \"; echo ok",
+    "git config user.name me && git config --global core.pager less",
+    "grep -rn 'secret=' src; rg \"api_key\\s*=\" .",
     "https://user@host/path git@github.com:a/b.git http://[::1]:80/",
     "if token == Token::Eof { return }",
     "let token = lexer.next(); fn f(password: &str)",
@@ -347,6 +384,9 @@ fn long_texts_of_hostile_form_take_no_longer_than_others() {
         "[redacted:password]",
         "password=[redacted:token]",
         "docker login ",
+        "config set x ",
+        "echo a | ",
+        "login a password ",
         "<secret>",
         "'",
         "\\",
