@@ -321,6 +321,9 @@ mod tests {
             ..Default::default()
         });
         let json = serde_json::to_value(&record).unwrap();
-        assert_eq!((json["kind"].as_str(), json["version"].as_u64()), (Some("policy-change"), Some(2)));
+        assert_eq!(
+            (json["kind"].as_str(), json["version"].as_u64()),
+            (Some("policy-change"), Some(2))
+        );
     }
 }

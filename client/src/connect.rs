@@ -44,7 +44,9 @@ impl Link {
     /// A request with token, for a stream that may last.
     pub(crate) fn unbounded_request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
-        request.metadata_mut().insert(metadata::AUTHORIZATION, self.token.header());
+        request
+            .metadata_mut()
+            .insert(metadata::AUTHORIZATION, self.token.header());
         request
     }
 
@@ -64,7 +66,12 @@ impl Link {
     }
 
     pub(crate) fn error(&self, status: &Status) -> CallError {
-        CallError::from_status(status, &self.target, self.token.file().map(Path::to_owned), self.deadline)
+        CallError::from_status(
+            status,
+            &self.target,
+            self.token.file().map(Path::to_owned),
+            self.deadline,
+        )
     }
 
     pub(crate) fn unusable(&self, fault: impl Into<String>) -> CallError {
@@ -174,7 +181,11 @@ pub(crate) async fn tcp(
                 address: address.to_owned(),
             });
         }
-        _ => return Err(invalid("it is not of the form `https://host:port` or `http://127.0.0.1:port`".to_owned())),
+        _ => {
+            return Err(invalid(
+                "it is not of the form `https://host:port` or `http://127.0.0.1:port`".to_owned(),
+            ));
+        }
     }
     let endpoint = endpoint.connect_timeout(deadline).tcp_nodelay(true);
     let channel = timeout(deadline, endpoint.connect())

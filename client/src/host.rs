@@ -126,7 +126,10 @@ impl Host {
     /// If there is no answer that can be used. A deny is an answer, not an error.
     pub async fn decide(&self, question: &Question) -> Result<Answer, CallError> {
         let request = self.link.request(question.to_wire());
-        let wire = self.link.answer(async { self.decisions().decide(request).await }).await?;
+        let wire = self
+            .link
+            .answer(async { self.decisions().decide(request).await })
+            .await?;
         Answer::from_wire(wire, question).map_err(|fault| self.link.unusable(fault))
     }
 
@@ -146,7 +149,10 @@ impl Host {
         let request = self.link.request(v1::ExplainRequest {
             request: Some(question.to_wire()),
         });
-        let wire = self.link.answer(async { self.decisions().explain(request).await }).await?;
+        let wire = self
+            .link
+            .answer(async { self.decisions().explain(request).await })
+            .await?;
         Answer::from_explanation(wire).map_err(|fault| self.link.unusable(fault))
     }
 
@@ -160,8 +166,7 @@ impl Host {
         permit: Permit,
         environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
     ) -> Result<Running, CallError> {
-        let client =
-            SandboxServiceClient::new(self.link.channel.clone()).max_decoding_message_size(MAX_REQUEST_BYTES);
+        let client = SandboxServiceClient::new(self.link.channel.clone()).max_decoding_message_size(MAX_REQUEST_BYTES);
         Running::start(client, self.link.clone(), permit, environment).await
     }
 
@@ -189,7 +194,11 @@ impl Host {
     /// If it is no folder, or sandboxd cannot remember it.
     pub async fn trust_project(&self, root: &str) -> Result<String, CallError> {
         let request = self.link.request(v1::TrustProjectRequest { root: root.to_owned() });
-        Ok(self.link.answer(async { self.hosts().trust_project(request).await }).await?.root)
+        Ok(self
+            .link
+            .answer(async { self.hosts().trust_project(request).await })
+            .await?
+            .root)
     }
 
     /// Takes trust back. Returns whether there was any.
@@ -198,7 +207,11 @@ impl Host {
     /// If sandboxd cannot.
     pub async fn untrust_project(&self, root: &str) -> Result<bool, CallError> {
         let request = self.link.request(v1::UntrustProjectRequest { root: root.to_owned() });
-        Ok(self.link.answer(async { self.hosts().untrust_project(request).await }).await?.was_trusted)
+        Ok(self
+            .link
+            .answer(async { self.hosts().untrust_project(request).await })
+            .await?
+            .was_trusted)
     }
 
     /// Real paths of the trusted projects, sorted.
@@ -207,7 +220,11 @@ impl Host {
     /// If sandboxd does not answer.
     pub async fn trusted_projects(&self) -> Result<Vec<String>, CallError> {
         let request = self.link.request(v1::ListTrustedProjectsRequest {});
-        Ok(self.link.answer(async { self.hosts().list_trusted_projects(request).await }).await?.roots)
+        Ok(self
+            .link
+            .answer(async { self.hosts().list_trusted_projects(request).await })
+            .await?
+            .roots)
     }
 
     fn decisions(&self) -> DecisionServiceClient<Channel> {

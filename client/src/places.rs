@@ -21,7 +21,9 @@ pub struct Places {
 
 /// There is no data directory, because no variable says where it would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot tell where the data directory is: neither PORTCULLIS_DATA_DIR, XDG_DATA_HOME nor HOME is an absolute path")]
+#[error(
+    "cannot tell where the data directory is: neither PORTCULLIS_DATA_DIR, XDG_DATA_HOME nor HOME is an absolute path"
+)]
 pub struct NoDataDirectory;
 
 impl Places {
@@ -106,11 +108,7 @@ mod tests {
 
     #[test]
     fn the_nearest_variable_wins_and_relative_ones_do_not_count() {
-        let all = [
-            ("PORTCULLIS_DATA_DIR", "/p"),
-            ("XDG_DATA_HOME", "/x"),
-            ("HOME", "/h"),
-        ];
+        let all = [("PORTCULLIS_DATA_DIR", "/p"), ("XDG_DATA_HOME", "/x"), ("HOME", "/h")];
         assert_eq!(found(&all).as_deref(), Some("/p"));
         assert_eq!(found(&all[1..]).as_deref(), Some("/x/portcullis"));
         assert_eq!(found(&all[2..]).as_deref(), Some("/h/.local/share/portcullis"));

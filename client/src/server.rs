@@ -4,9 +4,7 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use portcullis_proto::{
     MAX_REQUEST_BYTES,
-    v1::{
-        self, audit_service_client::AuditServiceClient, policy_service_client::PolicyServiceClient, push_response,
-    },
+    v1::{self, audit_service_client::AuditServiceClient, policy_service_client::PolicyServiceClient, push_response},
 };
 use tonic::{Streaming, transport::Channel};
 
@@ -118,10 +116,7 @@ impl Server {
     /// If there is no usable answer, or another version is active than was expected. Faults of the text are an answer.
     pub async fn push(&self, push: &Push) -> Result<Pushed, CallError> {
         let request = self.link.request(push.to_wire());
-        let wire = self
-            .link
-            .answer(async { self.policies().push(request).await })
-            .await?;
+        let wire = self.link.answer(async { self.policies().push(request).await }).await?;
         let warnings = wire.warnings.into_iter().map(Into::into).collect();
         match wire.result {
             Some(push_response::Result::Accepted(version)) => Ok(Pushed::Accepted {
@@ -142,10 +137,7 @@ impl Server {
     /// If there is no such version or no usable answer.
     pub async fn policy(&self, version: u64) -> Result<Document, CallError> {
         let request = self.link.request(v1::GetRequest { version });
-        let wire = self
-            .link
-            .answer(async { self.policies().get(request).await })
-            .await?;
+        let wire = self.link.answer(async { self.policies().get(request).await }).await?;
         let version = wire.version.ok_or_else(|| self.link.unusable("it names no version"))?;
         Ok(Document {
             version: version.into(),
@@ -162,10 +154,7 @@ impl Server {
             page_size: 0,
             before_version: before,
         });
-        let wire = self
-            .link
-            .answer(async { self.policies().list(request).await })
-            .await?;
+        let wire = self.link.answer(async { self.policies().list(request).await }).await?;
         Ok((wire.versions.into_iter().map(Into::into).collect(), wire.more))
     }
 
@@ -179,10 +168,7 @@ impl Server {
             page_size: size,
             before_sequence: before,
         });
-        let wire = self
-            .link
-            .answer(async { self.trail().query(request).await })
-            .await?;
+        let wire = self.link.answer(async { self.trail().query(request).await }).await?;
         Ok(Page {
             records: wire.records.into_iter().map(Into::into).collect(),
             next_before: Some(wire.next_before_sequence).filter(|next| *next != 0),
@@ -198,10 +184,7 @@ impl Server {
             filter: Some(filter.to_wire()),
             after_sequence: after,
         });
-        let stream = self
-            .link
-            .answer(async { self.trail().tail(request).await })
-            .await?;
+        let stream = self.link.answer(async { self.trail().tail(request).await }).await?;
         Ok(Tail {
             stream,
             link: self.link.clone(),

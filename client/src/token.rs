@@ -71,9 +71,8 @@ impl Token {
         fs::File::open(file)
             .and_then(|open| open.take(MAX_FILE_BYTES).read_to_string(&mut text))
             .map_err(unreadable)?;
-        let mut token = Self::new(text.trim_end_matches(['\n', '\r'])).map_err(|_| TokenError::Malformed {
-            file: file.to_owned(),
-        })?;
+        let mut token = Self::new(text.trim_end_matches(['\n', '\r']))
+            .map_err(|_| TokenError::Malformed { file: file.to_owned() })?;
         token.file = Some(file.to_owned());
         Ok(token)
     }
