@@ -1,4 +1,11 @@
 //! The commands for people, against fakes: what they print, literally, and how they exit.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "helpers of tests may stop at the first surprise, as tests may"
+)]
 
 mod support;
 
