@@ -728,6 +728,15 @@ fn a_tail_goes_on_where_it_was() {
     );
 }
 
+#[test]
+fn a_tail_ends_when_nobody_reads_it() {
+    let (fake, _central) = central();
+    let mut child = fake.program(&["audit", "tail", "--from-start"]).spawn().unwrap();
+    let mut some = [0_u8; 16];
+    child.stdout.take().unwrap().read_exact(&mut some).unwrap();
+    assert_eq!(wait(child), Some(0));
+}
+
 // trust, status, completions
 
 #[test]
@@ -754,8 +763,19 @@ fn trust_takes_a_terminal() {
     for (word, trusted) in [("no\n", 0), ("yes\n", 1)] {
         let mut terminal = Command::new("script");
         terminal.args(["-qec", &format!("{program} trust {project}"), "/dev/null"]);
-        let told = feed(with_data(terminal), word.as_bytes());
-        assert_eq!(fake.seen.lock().unwrap().trusted.len(), trusted, "{told:?}");
+        let mut child = with_data(terminal).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut typed, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        // A person answers what they see: what is typed earlier may be thrown away by the terminal.
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"[yes/no] ") {
+            let mut byte = [0];
+            screen.read_exact(&mut byte).unwrap();
+            seen.extend(byte);
+        }
+        typed.write_all(word.as_bytes()).unwrap();
+        std::io::copy(&mut screen, &mut std::io::sink()).unwrap();
+        wait(child);
+        assert_eq!(fake.seen.lock().unwrap().trusted.len(), trusted, "{word}");
     }
     assert_eq!(fake.run(&["trust", "--list"]).out, format!("{project}\n"));
     let told = fake.run(&["trust", "--remove", project]);
