@@ -69,6 +69,11 @@ fn assignment(text: &str, layout: &Layout, captures: &Captures<'_>, found: &mut 
         return text.len();
     };
     let go_on = key.end();
+    // The last segment of a path is the name of a place: `/etc/passwd: not found`. (`?`, `&` and `=` begin a name anew.)
+    let entry = captures.name("s").is_some_and(|sign| sign.as_str() == ":");
+    if entry && text.get(..key.start()).is_some_and(|before| before.ends_with('/')) {
+        return go_on;
+    }
     let name = key.as_str().trim_matches(['-', '.']);
     let kind = match name.to_ascii_lowercase().as_str() {
         "_auth" => Some("authorization"),
