@@ -3,7 +3,7 @@
 //! Lexical only: `..` is resolved by words. Where a path really leads is a fact of the host ([`crate::facts`]).
 
 mod pattern;
-mod plain;
+pub(crate) mod plain;
 
 pub use pattern::{Anchors, InvalidPattern, PathPattern, PatternSense};
 

@@ -91,7 +91,10 @@ impl PathPattern {
             hint,
         };
         if text.is_empty() {
-            return Err(invalid("the path pattern is empty", Some("write `**` for every path".to_owned())));
+            return Err(invalid(
+                "the path pattern is empty",
+                Some("write `**` for every path".to_owned()),
+            ));
         }
         if text.len() > Self::MAX_BYTES {
             return Err(invalid("the path pattern is longer than a path can be", None));
@@ -155,7 +158,10 @@ impl PathPattern {
             let mut segments = plain::parse(&reading);
             if reading.ends_with("/**") {
                 // What lies inside, not the folder itself.
-                segments.insert(segments.len().saturating_sub(1), plain::Segment::One(vec![plain::Token::Star]));
+                segments.insert(
+                    segments.len().saturating_sub(1),
+                    plain::Segment::One(vec![plain::Token::Star]),
+                );
             }
             pattern.plain.push(segments);
             let glob = GlobBuilder::new(&reading)
@@ -210,7 +216,8 @@ impl PathPattern {
             Anchor::Home => anchors.home.as_ref().is_some_and(test),
             Anchor::Document => test(&anchors.document),
             Anchor::Relative => {
-                test(&anchors.cwd) || (self.sense == PatternSense::Wide && anchors.root != anchors.cwd && test(&anchors.root))
+                test(&anchors.cwd)
+                    || (self.sense == PatternSense::Wide && anchors.root != anchors.cwd && test(&anchors.root))
             }
         }
     }

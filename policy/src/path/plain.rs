@@ -117,7 +117,7 @@ fn set(row: &mut [bool], index: usize, value: bool) {
 }
 
 /// Whether a name exists that both cover.
-fn segment_meets(ours: &[Token], theirs: &[Token]) -> bool {
+pub(crate) fn segment_meets(ours: &[Token], theirs: &[Token]) -> bool {
     if ours.first() == Some(&Token::Char('.')) && matches!(theirs.first(), Some(Token::Star | Token::Any)) {
         return false;
     }

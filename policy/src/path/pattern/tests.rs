@@ -17,7 +17,9 @@ fn anchors() -> Anchors {
 }
 
 fn covers(pattern: &str, sense: PatternSense, path: &str) -> bool {
-    PathPattern::parse(pattern, sense).unwrap().matches(&p(path), &anchors())
+    PathPattern::parse(pattern, sense)
+        .unwrap()
+        .matches(&p(path), &anchors())
 }
 
 /// Pattern, path, covered as allow, covered as deny or ask. The working directory is `/w/app`, the project `/w`.
@@ -112,14 +114,21 @@ fn what_could_never_match_is_refused() {
 
 #[test]
 fn without_a_home_nothing_below_it_is_covered() {
-    let anchors = Anchors { home: None, ..anchors() };
+    let anchors = Anchors {
+        home: None,
+        ..anchors()
+    };
     let pattern = PathPattern::parse("~/x", PatternSense::Wide).unwrap();
     assert!(!pattern.matches(&p("/home/dev/x"), &anchors));
 }
 
 #[test]
 fn a_pattern_of_the_shell_meets_what_it_could_expand_to() {
-    let meets = |rule: &str, shell: &str| PathPattern::parse(rule, PatternSense::Wide).unwrap().meets(shell, &anchors());
+    let meets = |rule: &str, shell: &str| {
+        PathPattern::parse(rule, PatternSense::Wide)
+            .unwrap()
+            .meets(shell, &anchors())
+    };
     assert!(meets(".env", "/w/app/.en*"));
     assert!(meets(".env", "/w/app/.?nv"));
     assert!(meets(".env", "/w/app/**/.env"));
@@ -141,7 +150,10 @@ fn pattern_text() -> impl Strategy<Value = String> {
         1 => "[ab]?\\?",
         2 => Just("**".to_owned()),
     ];
-    (prop_oneof!["", "/", "//", "\\./", "~/"], prop::collection::vec(segment, 1..4))
+    (
+        prop_oneof!["", "/", "//", "\\./", "~/"],
+        prop::collection::vec(segment, 1..4),
+    )
         .prop_map(|(anchor, segments)| format!("{anchor}{}", segments.join("/")))
 }
 
