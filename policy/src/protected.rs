@@ -16,7 +16,7 @@ pub struct Protected {
     pub segments: &'static [&'static str],
     /// Sub-paths that are free.
     pub exempt: &'static [&'static str],
-    /// What the sandbox keeps read-only, as gitignore patterns relative to a root of the workspace; any depth.
+    /// What the sandbox keeps read-only, as gitignore patterns relative to every repository and root of the workspace.
     pub sandbox: &'static [&'static str],
     /// Why, for people.
     pub reason: &'static str,
@@ -45,17 +45,13 @@ pub const PROTECTED: &[Protected] = &[
         exempt: &[],
         // The rest of `.git` stays writable, or no commit could be made.
         sandbox: &[
-            "**/.git/hooks/**",
-            "**/.git/config",
-            "**/.git/config.worktree",
-            "**/.git/info/attributes",
-            "**/.git/commondir",
-            "**/.git/gitdir",
-            "**/.git/modules/**/hooks/**",
-            "**/.git/modules/**/config",
-            "**/.git/worktrees/*/config.worktree",
-            "**/.git/worktrees/*/commondir",
-            "**/.git/worktrees/*/gitdir",
+            ".git/hooks",
+            ".git/config",
+            ".git/config.worktree",
+            ".git/info/attributes",
+            ".git/modules/**/hooks",
+            ".git/modules/**/config",
+            ".git/worktrees/*/config.worktree",
         ],
         reason: GIT,
     },
@@ -71,77 +67,77 @@ pub const PROTECTED: &[Protected] = &[
     Protected {
         segments: &[".portcullis"],
         exempt: &[],
-        sandbox: &["**/.portcullis/**"],
+        sandbox: &[".portcullis"],
         reason: "it is the policy of this project",
     },
     Protected {
         segments: &[".claude"],
         exempt: &["worktrees"],
-        sandbox: &["**/.claude/*.json", "**/.claude/**/*.json"],
+        sandbox: &[".claude/*.json", ".claude/**/*.json"],
         reason: AGENT,
     },
     Protected {
         segments: &[".cursor"],
         exempt: &["worktrees"],
         sandbox: &[
-            "**/.cursor/*.json",
-            "**/.cursor/**/*.json",
-            "**/.cursor/.workspace-trusted",
+            ".cursor/*.json",
+            ".cursor/**/*.json",
+            ".cursor/.workspace-trusted",
         ],
         reason: AGENT,
     },
     Protected {
         segments: &[".cusp"],
         exempt: &["worktrees", "agent-memory"],
-        sandbox: &["**/.cusp/*.json", "**/.cusp/**/*.json"],
+        sandbox: &[".cusp/*.json", ".cusp/**/*.json"],
         reason: AGENT,
     },
     Protected {
         segments: &[".codex"],
         exempt: &[],
-        sandbox: &["**/.codex/**"],
+        sandbox: &[".codex/*.json", ".codex/*.toml"],
         reason: AGENT,
     },
     Protected {
         segments: &[".gemini"],
         exempt: &[],
-        sandbox: &["**/.gemini/**"],
+        sandbox: &[".gemini/*.json"],
         reason: AGENT,
     },
     Protected {
         segments: &[".mcp.json"],
         exempt: &[],
-        sandbox: &["**/.mcp.json"],
+        sandbox: &[".mcp.json"],
         reason: AGENT,
     },
     Protected {
         segments: &[".claude.json"],
         exempt: &[],
-        sandbox: &["**/.claude.json"],
+        sandbox: &[".claude.json"],
         reason: AGENT,
     },
     Protected {
         segments: &[".cusp.json"],
         exempt: &[],
-        sandbox: &["**/.cusp.json"],
+        sandbox: &[".cusp.json"],
         reason: AGENT,
     },
     Protected {
         segments: &[".cursorignore"],
         exempt: &[],
-        sandbox: &["**/.cursorignore"],
+        sandbox: &[".cursorignore"],
         reason: AGENT,
     },
     Protected {
         segments: &[".vscode"],
         exempt: &[],
-        sandbox: &["**/.vscode/**"],
+        sandbox: &[".vscode"],
         reason: EDITOR,
     },
     Protected {
         segments: &["*.code-workspace"],
         exempt: &[],
-        sandbox: &["**/*.code-workspace"],
+        sandbox: &["*.code-workspace"],
         reason: EDITOR,
     },
     folder(&[".idea"], EDITOR),
@@ -226,7 +222,8 @@ pub fn protects_pattern(pattern: &str) -> Option<&'static Protected> {
     })
 }
 
-/// What the sandbox keeps read-only inside a writable workspace: gitignore patterns relative to each of its roots.
+/// What the sandbox keeps read-only inside a writable workspace: gitignore patterns relative to every
+/// repository and root in it.
 ///
 /// A `.git` that is a file (a pointer to the repository of a work tree or submodule) is read-only too; that it is a file
 /// only the host knows, so no pattern says it.
