@@ -146,3 +146,47 @@ fn config_show_works_on_a_faulty_configuration_and_names_each_origin() {
     assert_eq!(line("reflection"), "reflection = true # default");
     toml::from_str::<toml::Table>(&stdout).expect("what is shown can be used as a file");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_logged_a_command_and_a_token_are_not() {
+    use crate::harness::{Credentials, shell};
+    use portcullis_proto::v1::decision_service_client::DecisionServiceClient;
+    let temp = tempfile::tempdir().unwrap();
+    let log = temp.path().join("log");
+    let mut child = program(temp.path())
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .env("PORTCULLIS_SERVER_LOG_FILTER", "trace")
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let mut server = Running(child);
+    let url = line.trim_end().rsplit(' ').next().unwrap().to_owned();
+    let token = std::fs::read_to_string(temp.path().join("data/tokens/agent.token")).unwrap();
+    let channel = tonic::transport::Endpoint::from_shared(url)
+        .unwrap()
+        .connect()
+        .await
+        .unwrap();
+    let mut agent = DecisionServiceClient::with_interceptor(channel, Credentials::bearer(token.trim_end()));
+    for command in [
+        "echo MARKER-7431",
+        "echo MARKER-7431 $(",
+        "MARKER-7431=1 sh -c 'MARKER-7431'",
+    ] {
+        agent.decide(shell(command)).await.unwrap();
+    }
+    signal(&server.0, "TERM");
+    server.0.wait().unwrap();
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("decided"), "the control: the log is on\n{log}");
+    assert!(!log.contains("MARKER-7431"), "a command is in the log:\n{log}");
+    assert!(
+        !log.contains(token.trim_end()) && !log.contains("pcl_"),
+        "a token is in the log"
+    );
+}
