@@ -18,3 +18,4 @@ pub mod push;
 pub mod run;
 pub mod serve;
 pub mod store;
+pub mod tally;
