@@ -14,6 +14,8 @@
 mod compound;
 mod words;
 
+pub(super) use compound::is_name;
+
 use std::{cell::OnceCell, rc::Rc};
 
 use super::syntax::{Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator};
@@ -211,10 +213,6 @@ impl<'a> Reader<'a> {
         let end = self.at;
         self.at = start;
         KEYWORDS.iter().find(|word| **word == seen).map(|word| (*word, end))
-    }
-
-    fn sees_keyword(&mut self, word: &str) -> bool {
-        self.keyword().is_some_and(|(found, _)| found == word)
     }
 
     fn eat_keyword(&mut self, word: &str) -> bool {
