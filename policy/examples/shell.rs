@@ -33,7 +33,11 @@ fn main() -> std::io::Result<()> {
                 })
                 .collect();
             let via: Vec<&str> = command.seen_through.iter().map(|context| context.label()).collect();
-            let sets: Vec<&str> = command.assignments.iter().map(|assignment| assignment.name.as_str()).collect();
+            let sets: Vec<&str> = command
+                .assignments
+                .iter()
+                .map(|assignment| assignment.name.as_str())
+                .collect();
             let files: Vec<String> = command
                 .files
                 .iter()

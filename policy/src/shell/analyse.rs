@@ -424,7 +424,10 @@ impl Walk<'_> {
                 }
                 for protocol in ["tcp", "udp"] {
                     if let Some(rest) = text.strip_prefix("/dev/").and_then(|rest| rest.strip_prefix(protocol)) {
-                        urls.push(format!("{protocol}:/{}", rest.replacen('/', "\0", 1).replace('/', ":").replace('\0', "/")));
+                        urls.push(format!(
+                            "{protocol}:/{}",
+                            rest.replacen('/', "\0", 1).replace('/', ":").replace('\0', "/")
+                        ));
                     }
                 }
                 for access in accesses {

@@ -42,10 +42,18 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
     match known.kind {
         // A word that is not certain could be the option that writes.
         Kind::Looks if certain || (known.escapes.is_empty() && name != "printf" && name != "test" && name != "[") => {
-            if evaluates(name, arguments) { CommandClass::Other } else { CommandClass::ReadOnly }
+            if evaluates(name, arguments) {
+                CommandClass::Other
+            } else {
+                CommandClass::ReadOnly
+            }
         }
         Kind::Looks if matches!(name, "test" | "[" | "printf") => {
-            if evaluates(name, arguments) { CommandClass::Other } else { CommandClass::ReadOnly }
+            if evaluates(name, arguments) {
+                CommandClass::Other
+            } else {
+                CommandClass::ReadOnly
+            }
         }
         Kind::LooksIf if certain && only_looks(name, arguments, &parsed) => CommandClass::ReadOnly,
         Kind::Changes => CommandClass::FileChange,
@@ -76,7 +84,11 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
 fn escape_of(name: &str, known: &Program, parsed: &Parsed, arguments: &[Word]) -> Option<String> {
     let whole = |found: &str| {
         known.escapes.iter().any(|escape| {
-            *escape == found || (found.len() > 4 && found.starts_with("--") && escape.starts_with(found) && !known.spec.long.iter().any(|long| found.get(2..) == Some(*long)))
+            *escape == found
+                || (found.len() > 4
+                    && found.starts_with("--")
+                    && escape.starts_with(found)
+                    && !known.spec.long.iter().any(|long| found.get(2..) == Some(*long)))
         })
     };
     if let Some(found) = parsed.options.iter().find(|found| whole(&found.name)) {
@@ -86,14 +98,22 @@ fn escape_of(name: &str, known: &Program, parsed: &Parsed, arguments: &[Word]) -
     match name {
         "find" | "gfind" => texts()
             .find(|text| {
-                matches!(*text, "-exec" | "-execdir" | "-ok" | "-okdir" | "-delete" | "-fls" | "-files0-from") || text.starts_with("-fprint")
+                matches!(
+                    *text,
+                    "-exec" | "-execdir" | "-ok" | "-okdir" | "-delete" | "-fls" | "-files0-from"
+                ) || text.starts_with("-fprint")
             })
             .map(str::to_owned),
-        "sed" | "gsed" => sed_scripts(arguments, parsed).into_iter().find(|script| sed_escapes(script)).or_else(|| {
-            parsed.has(&["-f", "--file"]).then(|| "-f".to_owned())
-        }),
+        "sed" | "gsed" => sed_scripts(arguments, parsed)
+            .into_iter()
+            .find(|script| sed_escapes(script))
+            .or_else(|| parsed.has(&["-f", "--file"]).then(|| "-f".to_owned())),
         "awk" | "gawk" | "mawk" | "nawk" => {
-            let program = parsed.operands.first().and_then(|number| arguments.get(*number)).and_then(Word::literal)?;
+            let program = parsed
+                .operands
+                .first()
+                .and_then(|number| arguments.get(*number))
+                .and_then(Word::literal)?;
             awk_escape(program)
         }
         // `tar czf` without a dash: letters are options.
@@ -101,9 +121,20 @@ fn escape_of(name: &str, known: &Program, parsed: &Parsed, arguments: &[Word]) -
             let first = texts().next().unwrap_or_default();
             (!first.starts_with('-') && first.contains(['I', 'F', 'P'])).then(|| first.to_owned())
         }
-        "less" | "more" => texts().find(|text| text.starts_with('+') && text.contains('!')).map(str::to_owned),
-        "socat" => texts().find(|text| text.to_ascii_uppercase().starts_with("EXEC:") || text.to_ascii_uppercase().starts_with("SYSTEM:")).map(str::to_owned),
-        "uniq" | "xxd" => parsed.operands.get(1).and_then(|number| arguments.get(*number)).and_then(Word::literal).map(str::to_owned),
+        "less" | "more" => texts()
+            .find(|text| text.starts_with('+') && text.contains('!'))
+            .map(str::to_owned),
+        "socat" => texts()
+            .find(|text| {
+                text.to_ascii_uppercase().starts_with("EXEC:") || text.to_ascii_uppercase().starts_with("SYSTEM:")
+            })
+            .map(str::to_owned),
+        "uniq" | "xxd" => parsed
+            .operands
+            .get(1)
+            .and_then(|number| arguments.get(*number))
+            .and_then(Word::literal)
+            .map(str::to_owned),
         "printf" => texts().next().filter(|text| text.starts_with("-v")).map(str::to_owned),
         _ => None,
     }
@@ -168,7 +199,9 @@ fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
     let mut scripts = Vec::new();
     for value in parsed.values(&["-e", "--expression"]) {
         match value {
-            options::Attached::Word(number) => scripts.extend(arguments.get(*number).and_then(Word::literal).map(str::to_owned)),
+            options::Attached::Word(number) => {
+                scripts.extend(arguments.get(*number).and_then(Word::literal).map(str::to_owned))
+            }
             options::Attached::Text(text) => scripts.push(text.clone()),
             _ => {}
         }
@@ -228,7 +261,10 @@ fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) {
 }
 
 fn edits_in_place(parsed: &Parsed) -> bool {
-    parsed.options.iter().any(|found| found.name == "-i" || (found.name.len() > 3 && "--in-place".starts_with(&found.name)))
+    parsed
+        .options
+        .iter()
+        .any(|found| found.name == "-i" || (found.name.len() > 3 && "--in-place".starts_with(&found.name)))
 }
 
 /// A sed call whose scripts are all known and only edit.
@@ -247,14 +283,20 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
         "sed" | "gsed" => {
             let quiet = parsed.has(&["-n", "--quiet", "--silent"]);
             let others = parsed.options.iter().all(|found| {
-                matches!(found.name.as_str(), "-n" | "--quiet" | "--silent" | "-e" | "--expression" | "-E" | "-r" | "--regexp-extended")
+                matches!(
+                    found.name.as_str(),
+                    "-n" | "--quiet" | "--silent" | "-e" | "--expression" | "-E" | "-r" | "--regexp-extended"
+                )
             });
             let scripts = sed_scripts(arguments, parsed);
             quiet && others && !scripts.is_empty() && scripts.iter().all(|script| prints_lines(script))
         }
         // Shows the date; `-s` and an operand without `+` set it.
         "date" => {
-            let sets = parsed.options.iter().any(|found| found.name == "-s" || (found.name.len() > 2 && "--set".starts_with(&found.name)));
+            let sets = parsed
+                .options
+                .iter()
+                .any(|found| found.name == "-s" || (found.name.len() > 2 && "--set".starts_with(&found.name)));
             let operands = parsed.operands.iter().filter_map(|number| texts.get(*number));
             !sets && operands.into_iter().all(|text| text.starts_with('+'))
         }
@@ -272,18 +314,25 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
 /// A sed script of the form `<line>p`, `<line>,<line>p`, several joined by `;`.
 fn prints_lines(script: &str) -> bool {
     let line = |text: &str| text == "$" || (!text.is_empty() && text.chars().all(|c| c.is_ascii_digit()));
-    script.split([';', '\n']).map(str::trim).filter(|part| !part.is_empty()).all(|part| {
-        part.strip_suffix('p').is_some_and(|lines| match lines.split_once(',') {
-            Some((from, to)) => line(from) && line(to.trim_start_matches('+')),
-            None => line(lines),
+    script
+        .split([';', '\n'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .all(|part| {
+            part.strip_suffix('p').is_some_and(|lines| match lines.split_once(',') {
+                Some((from, to)) => line(from) && line(to.trim_start_matches('+')),
+                None => line(lines),
+            })
         })
-    })
 }
 
 /// Whether arithmetic on a word of `test` or `printf` can run a command: `a[$(…)]` as a variable's name.
 fn evaluates(name: &str, arguments: &[Word]) -> bool {
     matches!(name, "test" | "[" | "printf")
-        && arguments.iter().filter_map(Word::literal).any(|text| text.contains('[') && text.contains(['$', '`']))
+        && arguments
+            .iter()
+            .filter_map(Word::literal)
+            .any(|text| text.contains('[') && text.contains(['$', '`']))
 }
 
 /// Commands that change Portcullis' own state, or end its processes.
@@ -298,21 +347,54 @@ fn changes_ourselves(name: &str, arguments: &[Word]) -> bool {
             let mut state = verbs.any(|verb| {
                 matches!(
                     verb,
-                    "push" | "rollback" | "activate" | "resolve" | "approve" | "deny" | "trust" | "untrust" | "install" | "uninstall"
-                        | "enable" | "disable" | "stop" | "restart" | "token" | "login" | "logout" | "setup" | "init" | "import" | "reset"
+                    "push"
+                        | "rollback"
+                        | "activate"
+                        | "resolve"
+                        | "approve"
+                        | "deny"
+                        | "trust"
+                        | "untrust"
+                        | "install"
+                        | "uninstall"
+                        | "enable"
+                        | "disable"
+                        | "stop"
+                        | "restart"
+                        | "token"
+                        | "login"
+                        | "logout"
+                        | "setup"
+                        | "init"
+                        | "import"
+                        | "reset"
                 )
             });
-            let wraps = texts.first().is_some_and(|text| matches!(*text, "run" | "exec")) || texts.get(..2) == Some(&["sandbox", "run"]);
+            let wraps = texts.first().is_some_and(|text| matches!(*text, "run" | "exec"))
+                || texts.get(..2) == Some(&["sandbox", "run"]);
             if wraps {
                 state = false;
             }
             state || (!wraps && uncertain)
         }
-        "portcullis-server" | "portcullis-sandboxd" => !texts.iter().any(|text| matches!(*text, "--version" | "--help" | "-V" | "-h")),
+        "portcullis-server" | "portcullis-sandboxd" => !texts
+            .iter()
+            .any(|text| matches!(*text, "--version" | "--help" | "-V" | "-h")),
         "pkill" | "killall" | "killall5" | "skill" => texts.iter().any(ours),
-        "kill" => texts.iter().any(ours) || arguments.iter().any(|word| matches!(word, Word::Dynamic { source, .. } if source.contains("portcullis"))),
+        "kill" => {
+            texts.iter().any(ours)
+                || arguments
+                    .iter()
+                    .any(|word| matches!(word, Word::Dynamic { source, .. } if source.contains("portcullis")))
+        }
         "systemctl" | "service" | "launchctl" | "rc-service" | "initctl" => {
-            texts.iter().any(ours) && !texts.iter().any(|text| matches!(*text, "status" | "show" | "is-active" | "is-enabled" | "cat" | "list" | "print"))
+            texts.iter().any(ours)
+                && !texts.iter().any(|text| {
+                    matches!(
+                        *text,
+                        "status" | "show" | "is-active" | "is-enabled" | "cat" | "list" | "print"
+                    )
+                })
         }
         _ => false,
     }

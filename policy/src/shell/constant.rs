@@ -33,7 +33,11 @@ pub(super) fn printed(node: &Node) -> Option<String> {
     let Form::Simple(simple) = &node.form else {
         return None;
     };
-    let words = simple.words.iter().map(super::syntax::RawWord::flat).collect::<Option<Vec<_>>>()?;
+    let words = simple
+        .words
+        .iter()
+        .map(super::syntax::RawWord::flat)
+        .collect::<Option<Vec<_>>>()?;
     let mut words = words.iter().map(String::as_str);
     match (words.next()?, node.redirects.as_slice()) {
         ("echo", []) => {

@@ -150,7 +150,11 @@ impl Value {
 
     /// Whether arithmetic on it can run commands: bash evaluates `a[$(…)]` in a value.
     pub(super) fn can_evaluate(&self) -> bool {
-        !self.exact || self.choices.iter().any(|choice| choice.glob || choice.text.contains('['))
+        !self.exact
+            || self
+                .choices
+                .iter()
+                .any(|choice| choice.glob || choice.text.contains('['))
     }
 }
 
@@ -223,14 +227,14 @@ enum Cell {
 /// Expands one word.
 pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budget: &mut Budget) -> Read<Vec<Field>> {
     // The usual word: nothing in it needs more than its text.
-    if let Some(text) = raw.bare() {
-        if !text.contains(['*', '?', '[', '{', '~']) {
-            budget.spend(1)?;
-            let mut field = Field::literal(text);
-            field.source.clone_from(&raw.source);
-            field.before.clone_from(&raw.before);
-            return Ok(vec![field]);
-        }
+    if let Some(text) = raw.bare()
+        && !text.contains(['*', '?', '[', '{', '~'])
+    {
+        budget.spend(1)?;
+        let mut field = Field::literal(text);
+        field.source.clone_from(&raw.source);
+        field.before.clone_from(&raw.before);
+        return Ok(vec![field]);
     }
     let cells = cells(&raw.pieces, state, context);
     let Some(words) = braces::expand(cells, budget)? else {
@@ -276,8 +280,16 @@ pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> 
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
     };
-    let value = if raw.pieces.is_empty() { Value::literal("") } else { value };
-    let word = if raw.pieces.is_empty() { Word::Literal(String::new()) } else { field.word };
+    let value = if raw.pieces.is_empty() {
+        Value::literal("")
+    } else {
+        value
+    };
+    let word = if raw.pieces.is_empty() {
+        Word::Literal(String::new())
+    } else {
+        field.word
+    };
     (word, value)
 }
 
@@ -321,9 +333,16 @@ pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value
         exact: false,
     };
     match name {
-        "HOME" => context.home.as_ref().map_or_else(Value::unknown, |home| Value::literal(home.as_str())),
+        "HOME" => context
+            .home
+            .as_ref()
+            .map_or_else(Value::unknown, |home| Value::literal(home.as_str())),
         "PWD" => Value {
-            choices: state.directories.iter().map(|path| Text::plain(path.as_str())).collect(),
+            choices: state
+                .directories
+                .iter()
+                .map(|path| Text::plain(path.as_str()))
+                .collect(),
             exact: !state.elsewhere,
         },
         "IFS" => guess(" "),
@@ -405,13 +424,20 @@ fn field(cells: &[Cell], raw: &RawWord, context: &ShellContext) -> Field {
         let (tilde, rest) = cells.split_at_checked(end).unwrap_or((cells, &[]));
         match (&context.home, tilde) {
             (Some(home), [_]) => {
-                for c in home.as_str().chars().filter(|_| home.as_str() != "/" || rest.is_empty()) {
+                for c in home
+                    .as_str()
+                    .chars()
+                    .filter(|_| home.as_str() != "/" || rest.is_empty())
+                {
                     drafts.iter_mut().for_each(|draft| draft.push(c, false, glob));
                 }
                 cells = rest;
             }
             // A quoted name is no user's, so the text stays as it is.
-            _ if tilde.iter().all(|cell| matches!(cell, Cell::Char { quoted: false, .. })) => {
+            _ if tilde
+                .iter()
+                .all(|cell| matches!(cell, Cell::Char { quoted: false, .. })) =>
+            {
                 exact = false;
                 literal = false;
                 drafts.clear();

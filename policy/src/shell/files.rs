@@ -62,9 +62,18 @@ impl<'a> Call<'a> {
             Shape::Reads => self.operands_from(0, Access::Read),
             Shape::ReadsHere => self.reads_or_here(0),
             Shape::TextThenReads | Shape::TextThenReadsHere => {
-                let given = ["-e", "-f", "--regexp", "--file", "--expression", "--files", "--type-list"];
+                let given = [
+                    "-e",
+                    "-f",
+                    "--regexp",
+                    "--file",
+                    "--expression",
+                    "--files",
+                    "--type-list",
+                ];
                 let skip = usize::from(!self.parsed.has(&given));
-                let looks_below = self.name == "rg" || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
+                let looks_below =
+                    self.name == "rg" || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
                 if program.shape == Shape::TextThenReadsHere && looks_below {
                     self.reads_or_here(skip);
                 } else {
@@ -77,7 +86,8 @@ impl<'a> Call<'a> {
                 self.operands_from(skip, Access::Write);
             }
             Shape::Deletes => {
-                let below = self.parsed.has(&["-r", "-R", "--recursive"]) || matches!(self.name, "trash" | "trash-put" | "gio");
+                let below =
+                    self.parsed.has(&["-r", "-R", "--recursive"]) || matches!(self.name, "trash" | "trash-put" | "gio");
                 let access = if below { Access::DeleteTree } else { Access::Delete };
                 self.operands_from(0, access);
             }
@@ -104,12 +114,18 @@ impl<'a> Call<'a> {
     }
 
     fn fields(&self) -> Vec<&'a Field> {
-        self.parsed.operands.iter().filter_map(|number| self.argument(*number)).collect()
+        self.parsed
+            .operands
+            .iter()
+            .filter_map(|number| self.argument(*number))
+            .collect()
     }
 
     fn operand(&mut self, rank: usize, access: Access) {
         // Without a table entry the arguments are the operands.
-        let field = self.field(rank).or_else(|| self.argument(rank).filter(|_| self.parsed.operands.is_empty()));
+        let field = self
+            .field(rank)
+            .or_else(|| self.argument(rank).filter(|_| self.parsed.operands.is_empty()));
         if let Some(field) = field {
             self.file(field, access);
         }
@@ -183,8 +199,14 @@ impl<'a> Call<'a> {
         for target in &targets {
             self.file(target, Access::Write);
             // The link's text is read from where the link lies.
-            if symbolic && target.text().is_none_or(|text| text.trim_end_matches('/').contains('/')) {
-                let relative = sources.iter().filter(|source| source.text().is_none_or(|text| !text.starts_with('/')));
+            if symbolic
+                && target
+                    .text()
+                    .is_none_or(|text| text.trim_end_matches('/').contains('/'))
+            {
+                let relative = sources
+                    .iter()
+                    .filter(|source| source.text().is_none_or(|text| !text.starts_with('/')));
                 for source in relative {
                     let source = Field::unknown(&source.source);
                     self.files.field(&source, Access::Read);
@@ -194,7 +216,9 @@ impl<'a> Call<'a> {
                 continue;
             }
             for source in &sources {
-                let name = source.text().map(|text| text.trim_end_matches('/').rsplit('/').next().unwrap_or_default());
+                let name = source
+                    .text()
+                    .map(|text| text.trim_end_matches('/').rsplit('/').next().unwrap_or_default());
                 let inside = into || sources.len() > 1 || target.text().is_some_and(|text| may_be_folder(text, name));
                 if let (true, Some(name), Some(folder)) = (inside, name, target.text()) {
                     self.files.name(&format!("{folder}/{name}"), Access::Write);
@@ -220,7 +244,9 @@ impl<'a> Call<'a> {
 /// counted even then, because such names are the protected ones.
 fn may_be_folder(target: &str, source: Option<&str>) -> bool {
     let last = target.rsplit('/').next().unwrap_or_default();
-    last.is_empty() || matches!(last, "." | ".." | "~") || !last.trim_start_matches('.').contains('.') && source.is_some()
+    last.is_empty()
+        || matches!(last, "." | ".." | "~")
+        || !last.trim_start_matches('.').contains('.') && source.is_some()
 }
 
 /// Whether a word is certain and equal to `text`.

@@ -3,7 +3,16 @@
 use super::{Word, options};
 
 /// Global options with a value in the next word.
-const VALUED: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"];
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+];
 
 /// A git command, split.
 #[derive(Debug, Default)]
@@ -49,16 +58,54 @@ pub(super) fn split(words: &[Word]) -> Split {
 pub(super) fn escape(words: &[Word]) -> Option<String> {
     let split = split(words);
     // `-p` forces the pager, which the repository's configuration may name.
-    let global = ["-c", "--config-env", "--exec-path", "--git-dir", "--work-tree", "--super-prefix"];
-    if let Some(found) = split.globals.iter().find(|option| global.contains(&option.as_str()) || option.starts_with("-c")) {
+    let global = [
+        "-c",
+        "--config-env",
+        "--exec-path",
+        "--git-dir",
+        "--work-tree",
+        "--super-prefix",
+    ];
+    if let Some(found) = split
+        .globals
+        .iter()
+        .find(|option| global.contains(&option.as_str()) || option.starts_with("-c"))
+    {
         return Some(found.clone());
     }
     let long = [
-        "--upload-pack", "--receive-pack", "--exec", "--ext-diff", "--textconv", "--output", "--output-directory",
-        "--open-files-in-pager", "--extcmd", "--tool", "--config", "--template", "--separate-git-dir", "--gpg-sign",
-        "--exec-path", "--filter-process", "--tree-filter", "--index-filter", "--msg-filter", "--env-filter",
-        "--commit-filter", "--parent-filter", "--tag-name-filter", "--setup", "--strategy", "--remote", "--editor",
-        "--use-askpass", "--sendmail-cmd", "--smtp-server", "--to-cmd", "--cc-cmd",
+        "--upload-pack",
+        "--receive-pack",
+        "--exec",
+        "--ext-diff",
+        "--textconv",
+        "--output",
+        "--output-directory",
+        "--open-files-in-pager",
+        "--extcmd",
+        "--tool",
+        "--config",
+        "--template",
+        "--separate-git-dir",
+        "--gpg-sign",
+        "--exec-path",
+        "--filter-process",
+        "--tree-filter",
+        "--index-filter",
+        "--msg-filter",
+        "--env-filter",
+        "--commit-filter",
+        "--parent-filter",
+        "--tag-name-filter",
+        "--setup",
+        "--strategy",
+        "--remote",
+        "--editor",
+        "--use-askpass",
+        "--sendmail-cmd",
+        "--smtp-server",
+        "--to-cmd",
+        "--cc-cmd",
     ];
     let verb = split.verb.as_deref().unwrap_or_default();
     for word in words.get(split.rest..).unwrap_or_default() {
@@ -69,11 +116,16 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
         if text.starts_with("--") {
             let name = text.split('=').next().unwrap_or(text);
             // git takes any unique beginning. `--exec` of rebase, `--remote` of archive, `--config` of clone.
-            let meant = long.iter().any(|long| long.starts_with(name) && (name.len() > 5 || name == *long));
+            let meant = long
+                .iter()
+                .any(|long| long.starts_with(name) && (name.len() > 5 || name == *long));
             let innocent = matches!(
                 (verb, name),
                 ("merge" | "pull" | "rebase" | "cherry-pick" | "revert", "--strategy")
-                    | ("branch" | "remote" | "ls-remote" | "submodule", "--remote" | "--remotes")
+                    | (
+                        "branch" | "remote" | "ls-remote" | "submodule",
+                        "--remote" | "--remotes"
+                    )
                     | ("difftool" | "mergetool", "--tool-help")
                     | (_, "--exclude" | "--text")
             );
@@ -117,7 +169,10 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
     let rest = words.get(split.rest..).unwrap_or_default();
     let texts: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
     let Some(verb) = split.verb.as_deref() else {
-        return split.globals.iter().all(|option| matches!(option.as_str(), "--version" | "-v" | "--help" | "-h"))
+        return split
+            .globals
+            .iter()
+            .all(|option| matches!(option.as_str(), "--version" | "-v" | "--help" | "-h"))
             && !split.globals.is_empty()
             && rest.is_empty();
     };
@@ -132,26 +187,94 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
     let first = texts.first().copied().unwrap_or_default();
     let any = |names: &[&str]| parsed.has(names);
     match verb {
-        "status" | "log" | "diff" | "show" | "blame" | "rev-parse" | "ls-files" | "ls-remote" | "cat-file" | "describe"
-        | "shortlog" | "rev-list" | "merge-base" | "for-each-ref" | "grep" => !any(&["--output", "-O"]),
+        "status" | "log" | "diff" | "show" | "blame" | "rev-parse" | "ls-files" | "ls-remote" | "cat-file"
+        | "describe" | "shortlog" | "rev-list" | "merge-base" | "for-each-ref" | "grep" => !any(&["--output", "-O"]),
         // Only lists: a name makes or moves one, unless an option says that it is a pattern.
         "branch" => {
-            let listing = any(&["--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"]);
+            let listing = any(&[
+                "--list",
+                "-l",
+                "--contains",
+                "--no-contains",
+                "--merged",
+                "--no-merged",
+                "--points-at",
+            ]);
             let changes = [
-                "-d", "-D", "-m", "-M", "-c", "-C", "-f", "-u", "--delete", "--move", "--copy", "--force", "--set-upstream-to",
-                "--unset-upstream", "--edit-description", "--track", "-t", "--no-track", "--create-reflog",
+                "-d",
+                "-D",
+                "-m",
+                "-M",
+                "-c",
+                "-C",
+                "-f",
+                "-u",
+                "--delete",
+                "--move",
+                "--copy",
+                "--force",
+                "--set-upstream-to",
+                "--unset-upstream",
+                "--edit-description",
+                "--track",
+                "-t",
+                "--no-track",
+                "--create-reflog",
             ];
             !touches(&parsed, &changes) && (operands == 0 || listing)
         }
         "tag" => {
-            let listing = any(&["--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-n"]);
-            let changes = ["-d", "-a", "-s", "-u", "-f", "-m", "-F", "-e", "--delete", "--annotate", "--sign", "--local-user", "--force", "--message", "--file", "--edit", "--create-reflog", "-v", "--verify"];
+            let listing = any(&[
+                "--list",
+                "-l",
+                "--contains",
+                "--no-contains",
+                "--merged",
+                "--no-merged",
+                "--points-at",
+                "-n",
+            ]);
+            let changes = [
+                "-d",
+                "-a",
+                "-s",
+                "-u",
+                "-f",
+                "-m",
+                "-F",
+                "-e",
+                "--delete",
+                "--annotate",
+                "--sign",
+                "--local-user",
+                "--force",
+                "--message",
+                "--file",
+                "--edit",
+                "--create-reflog",
+                "-v",
+                "--verify",
+            ];
             !touches(&parsed, &changes) && (operands == 0 || listing)
         }
         "remote" => texts.iter().all(|text| matches!(*text, "-v" | "--verbose")) || first == "get-url",
         "reflog" => !matches!(first, "expire" | "delete" | "drop" | "write" | "exists") || first == "exists",
         "config" => {
-            first == "get" || matches!(first, "--get" | "--get-all" | "--get-regexp") && !touches(&parsed, &["--unset", "--add", "--replace-all", "-f", "--file", "-e", "--edit", "--global-write"])
+            first == "get"
+                || matches!(first, "--get" | "--get-all" | "--get-regexp")
+                    && !touches(
+                        &parsed,
+                        &[
+                            "--unset",
+                            "--add",
+                            "--replace-all",
+                            "-f",
+                            "--file",
+                            "-e",
+                            "--edit",
+                            "--global-write",
+                        ],
+                    )
         }
         "stash" => matches!(first, "list" | "show"),
         "worktree" => first == "list",
@@ -163,8 +286,9 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
 /// Whether one of the options was given, whole or as a beginning.
 fn touches(parsed: &options::Parsed, names: &[&str]) -> bool {
     parsed.options.iter().any(|found| {
-        names
-            .iter()
-            .any(|name| *name == found.name || (found.name.len() > 3 && found.name.starts_with("--") && name.starts_with(&found.name)))
+        names.iter().any(|name| {
+            *name == found.name
+                || (found.name.len() > 3 && found.name.starts_with("--") && name.starts_with(&found.name))
+        })
     })
 }

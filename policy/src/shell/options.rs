@@ -102,7 +102,10 @@ fn long_option(long: &str, known: bool, number: usize, spec: Spec, parsed: &mut 
     let whole = if exact {
         Some(name)
     } else {
-        spec.long.iter().copied().find(|whole| name.len() > 1 && whole.starts_with(name))
+        spec.long
+            .iter()
+            .copied()
+            .find(|whole| name.len() > 1 && whole.starts_with(name))
     };
     let value = match value {
         Some(_) if !known => Attached::Unknown,

@@ -1,7 +1,7 @@
 //! From a word to the files it names.
 
 use super::{
-    Access, FileAccess, FileTarget,
+    Access, FileAccess, FileTarget, Word,
     expand::{Field, State, Text},
 };
 use crate::AbsPath;
@@ -44,7 +44,11 @@ impl<'a> Files<'a> {
             }
         }
         if !field.exact {
-            self.push(FileTarget::Unknown(field.source.clone()), access);
+            let source = match &field.word {
+                Word::Dynamic { source, .. } => source,
+                Word::Literal(text) => text,
+            };
+            self.push(FileTarget::Unknown(source.clone()), access);
         }
     }
 
@@ -114,8 +118,12 @@ impl<'a> Files<'a> {
 
 /// A device that is no file anybody could want to protect: nothing, the own streams, descriptors.
 pub(super) fn is_device(name: &str) -> bool {
-    matches!(name, "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/zero" | "/dev/full" | "/dev/tty")
-        || name.strip_prefix("/dev/fd/").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+    matches!(
+        name,
+        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/zero" | "/dev/full" | "/dev/tty"
+    ) || name
+        .strip_prefix("/dev/fd/")
+        .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// A pattern below a directory, its `.` and `..` resolved as far as that can be done.

@@ -3,6 +3,8 @@
 //! A table, because each option that takes a value has to be known: skipping one word too few or too many would judge
 //! the wrong program. An option that is not in the table is reported; the analysis goes on as if it took no value.
 
+use super::Word;
+
 /// A wrapper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wrapper {
@@ -48,7 +50,13 @@ const WRAPPERS: &[Wrapper] = &[
         flags: "i0v",
         valued: "uCSP",
         long_flags: &[
-            "ignore-environment", "null", "debug", "default-signal", "ignore-signal", "block-signal", "list-signal-handling",
+            "ignore-environment",
+            "null",
+            "debug",
+            "default-signal",
+            "ignore-signal",
+            "block-signal",
+            "list-signal-handling",
         ],
         long_valued: &["unset", "chdir", "split-string"],
         assignments: true,
@@ -105,40 +113,110 @@ const WRAPPERS: &[Wrapper] = &[
         name: "chrt",
         flags: "abfior",
         valued: "TPD",
-        long_flags: &["all-tasks", "batch", "fifo", "idle", "other", "rr", "deadline", "reset-on-fork"],
+        long_flags: &[
+            "all-tasks",
+            "batch",
+            "fifo",
+            "idle",
+            "other",
+            "rr",
+            "deadline",
+            "reset-on-fork",
+        ],
         long_valued: &["sched-runtime", "sched-period", "sched-deadline"],
         operands: 1,
         ..PLAIN
     },
-    Wrapper { name: "taskset", flags: "ac", long_flags: &["all-tasks", "cpu-list"], operands: 1, ..PLAIN },
+    Wrapper {
+        name: "taskset",
+        flags: "ac",
+        long_flags: &["all-tasks", "cpu-list"],
+        operands: 1,
+        ..PLAIN
+    },
     // `-c` takes a script and is handled apart.
     Wrapper {
         name: "flock",
         flags: "snxoueF",
         valued: "wEc",
-        long_flags: &["shared", "nonblock", "nb", "exclusive", "close", "unlock", "no-fork", "verbose"],
+        long_flags: &[
+            "shared",
+            "nonblock",
+            "nb",
+            "exclusive",
+            "close",
+            "unlock",
+            "no-fork",
+            "verbose",
+        ],
         long_valued: &["wait", "timeout", "conflict-exit-code", "command"],
         operands: 1,
         ..PLAIN
     },
-    Wrapper { name: "noglob", ..PLAIN },
-    Wrapper { name: "nocorrect", ..PLAIN },
-    Wrapper { name: "caffeinate", flags: "dimsu", valued: "tw", ..PLAIN },
+    Wrapper {
+        name: "noglob",
+        ..PLAIN
+    },
+    Wrapper {
+        name: "nocorrect",
+        ..PLAIN
+    },
+    Wrapper {
+        name: "caffeinate",
+        flags: "dimsu",
+        valued: "tw",
+        ..PLAIN
+    },
     // `-v` and `-V` only look; handled apart.
-    Wrapper { name: "command", flags: "p", ..PLAIN },
-    Wrapper { name: "builtin", ..PLAIN },
-    Wrapper { name: "exec", flags: "cl", valued: "a", ..PLAIN },
+    Wrapper {
+        name: "command",
+        flags: "p",
+        ..PLAIN
+    },
+    Wrapper {
+        name: "builtin",
+        ..PLAIN
+    },
+    Wrapper {
+        name: "exec",
+        flags: "cl",
+        valued: "a",
+        ..PLAIN
+    },
     Wrapper {
         name: "sudo",
         changes: true,
         flags: "AbBEeHiKklNnPSsVv",
         valued: "CDghpRrTtuU",
         long_flags: &[
-            "askpass", "background", "bell", "preserve-env", "edit", "set-home", "login", "remove-timestamp",
-            "reset-timestamp", "list", "no-update", "non-interactive", "preserve-groups", "stdin", "shell", "validate",
+            "askpass",
+            "background",
+            "bell",
+            "preserve-env",
+            "edit",
+            "set-home",
+            "login",
+            "remove-timestamp",
+            "reset-timestamp",
+            "list",
+            "no-update",
+            "non-interactive",
+            "preserve-groups",
+            "stdin",
+            "shell",
+            "validate",
         ],
         long_valued: &[
-            "close-from", "chdir", "group", "host", "prompt", "chroot", "role", "command-timeout", "type", "other-user",
+            "close-from",
+            "chdir",
+            "group",
+            "host",
+            "prompt",
+            "chroot",
+            "role",
+            "command-timeout",
+            "type",
+            "other-user",
             "user",
         ],
         assignments: true,
@@ -159,10 +237,25 @@ const WRAPPERS: &[Wrapper] = &[
         valued: "adEILnPs",
         attached: "eil",
         long_flags: &[
-            "null", "open-tty", "interactive", "no-run-if-empty", "exit", "verbose", "eof", "replace", "max-lines",
+            "null",
+            "open-tty",
+            "interactive",
+            "no-run-if-empty",
+            "exit",
+            "verbose",
+            "eof",
+            "replace",
+            "max-lines",
             "show-limits",
         ],
-        long_valued: &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"],
+        long_valued: &[
+            "arg-file",
+            "delimiter",
+            "max-args",
+            "max-procs",
+            "max-chars",
+            "process-slot-var",
+        ],
         ..PLAIN
     },
     // The words are joined and given to a shell; `-x` runs them as they are. Either way they are a command.
@@ -173,7 +266,16 @@ const WRAPPERS: &[Wrapper] = &[
         valued: "nq",
         attached: "d",
         long_flags: &[
-            "beep", "color", "no-color", "differences", "errexit", "chgexit", "precise", "no-rerun", "no-title", "no-wrap",
+            "beep",
+            "color",
+            "no-color",
+            "differences",
+            "errexit",
+            "chgexit",
+            "precise",
+            "no-rerun",
+            "no-title",
+            "no-wrap",
             "exec",
         ],
         long_valued: &["interval", "equexit"],
@@ -192,7 +294,18 @@ const WRAPPERS: &[Wrapper] = &[
         changes: true,
         flags: "imnpuUCTfrc",
         valued: "RwSG",
-        long_flags: &["fork", "map-root-user", "map-current-user", "user", "pid", "net", "mount", "ipc", "uts", "cgroup"],
+        long_flags: &[
+            "fork",
+            "map-root-user",
+            "map-current-user",
+            "user",
+            "pid",
+            "net",
+            "mount",
+            "ipc",
+            "uts",
+            "cgroup",
+        ],
         long_valued: &["root", "wd", "setuid", "setgid"],
         ..PLAIN
     },
@@ -204,9 +317,20 @@ const WRAPPERS: &[Wrapper] = &[
         ..PLAIN
     },
     // The rest of busybox' first word is the program: `busybox sh -c`.
-    Wrapper { name: "busybox", changes: true, ..PLAIN },
-    Wrapper { name: "toybox", changes: true, ..PLAIN },
-    Wrapper { name: "coproc", ..PLAIN },
+    Wrapper {
+        name: "busybox",
+        changes: true,
+        ..PLAIN
+    },
+    Wrapper {
+        name: "toybox",
+        changes: true,
+        ..PLAIN
+    },
+    Wrapper {
+        name: "coproc",
+        ..PLAIN
+    },
 ];
 
 /// The wrapper of this name.
@@ -218,7 +342,17 @@ pub(super) fn find(name: &str) -> Option<&'static Wrapper> {
 pub(super) const OWN: Wrapper = Wrapper {
     name: "portcullis",
     long_flags: &["json", "quiet", "verbose", "headless", "no-color"],
-    long_valued: &["data-dir", "session", "cwd", "socket", "format", "color", "mode", "permission-mode", "timeout"],
+    long_valued: &[
+        "data-dir",
+        "session",
+        "cwd",
+        "socket",
+        "format",
+        "color",
+        "mode",
+        "permission-mode",
+        "timeout",
+    ],
     ..PLAIN
 };
 
@@ -258,25 +392,38 @@ impl Unwrapped {
     /// The place of the value of the last of these options.
     pub(super) fn place(&self, names: &[&str]) -> Option<&Place> {
         let named = |(name, _): &&(String, Option<Place>)| names.contains(&name.as_str());
-        self.options.iter().rev().find(named).and_then(|(_, place)| place.as_ref())
+        self.options
+            .iter()
+            .rev()
+            .find(named)
+            .and_then(|(_, place)| place.as_ref())
     }
 }
 
-/// Finds the program behind a wrapper. `words` begins with the wrapper's name; `None` is a word known only at run time.
-pub(super) fn unwrap(wrapper: &Wrapper, words: &[Option<&str>]) -> Unwrapped {
+/// Finds the program behind a wrapper. `words` begins with the wrapper's name.
+pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word]) -> Unwrapped {
     let mut found = Unwrapped::default();
     let mut at = 1;
     let mut operands = wrapper.operands;
     while let Some(word) = words.get(at) {
-        let Some(text) = *word else {
-            // An option or an assignment may hide in it; as the program's place it is dynamic.
-            if operands == 0 {
-                break;
+        let text = match word {
+            Word::Literal(text) => text.as_str(),
+            Word::Dynamic { source, .. } => {
+                // An option or an assignment whose value is not known; anything else is the program's place.
+                let source = source.trim_start_matches(['"', '\'']);
+                if source.starts_with('-') {
+                    found.unknown.get_or_insert_with(|| source.to_owned());
+                } else if wrapper.assignments && is_assignment(source) {
+                    found.assignments.push(at);
+                } else if operands > 0 {
+                    operands -= 1;
+                    found.operands.push(at);
+                } else {
+                    break;
+                }
+                at += 1;
+                continue;
             }
-            operands -= 1;
-            found.operands.push(at);
-            at += 1;
-            continue;
         };
         if text == "--" {
             at += 1;
@@ -286,7 +433,7 @@ pub(super) fn unwrap(wrapper: &Wrapper, words: &[Option<&str>]) -> Unwrapped {
                 operands -= 1;
                 at += 1;
             }
-            while wrapper.assignments && words.get(at).copied().flatten().is_some_and(is_assignment) {
+            while wrapper.assignments && words.get(at).and_then(Word::literal).is_some_and(is_assignment) {
                 found.assignments.push(at);
                 at += 1;
             }
@@ -312,7 +459,8 @@ pub(super) fn unwrap(wrapper: &Wrapper, words: &[Option<&str>]) -> Unwrapped {
 }
 
 fn is_assignment(text: &str) -> bool {
-    text.find('=').is_some_and(|at| at > 0)
+    // `env` takes any text with `=`, but one that begins with an expansion may be a program's name.
+    !text.starts_with(['$', '`']) && text.find('=').is_some_and(|at| at > 0)
 }
 
 /// Reads one option word; gives the number of the word after it.
@@ -340,7 +488,12 @@ fn option(wrapper: &Wrapper, text: &str, at: usize, found: &mut Unwrapped) -> us
         return at + 1;
     }
     let letters = text.get(1..).unwrap_or_default();
-    if wrapper.numbers && letters.trim_start_matches(['-', '+']).chars().all(|c| c.is_ascii_digit()) {
+    if wrapper.numbers
+        && letters
+            .trim_start_matches(['-', '+'])
+            .chars()
+            .all(|c| c.is_ascii_digit())
+    {
         return at + 1;
     }
     for (offset, letter) in letters.char_indices() {
@@ -355,7 +508,9 @@ fn option(wrapper: &Wrapper, text: &str, at: usize, found: &mut Unwrapped) -> us
             return at + 1;
         }
         if wrapper.attached.contains(letter) {
-            found.options.push((name, (!rest.is_empty()).then(|| Place::Text(rest.to_owned()))));
+            found
+                .options
+                .push((name, (!rest.is_empty()).then(|| Place::Text(rest.to_owned()))));
             return at + 1;
         }
         if !wrapper.flags.contains(letter) {
@@ -373,7 +528,7 @@ mod tests {
     fn program(line: &str) -> Option<&str> {
         let words: Vec<&str> = line.split(' ').collect();
         let wrapper = find(words.first()?)?;
-        let texts: Vec<Option<&str>> = words.iter().copied().map(Some).collect();
+        let texts: Vec<Word> = words.iter().map(|word| Word::Literal((*word).to_owned())).collect();
         let found = unwrap(wrapper, &texts);
         assert_eq!(found.unknown, None, "{line}");
         words.get(found.program?).copied()
@@ -405,7 +560,8 @@ mod tests {
 
     #[test]
     fn an_option_outside_the_table_is_told() {
-        let found = unwrap(&PLAIN, &[Some("x"), Some("--new"), Some("rm")]);
+        let words = ["x", "--new", "rm"].map(|word| Word::Literal(word.to_owned()));
+        let found = unwrap(&PLAIN, &words);
         assert_eq!((found.unknown.as_deref(), found.program), (Some("--new"), Some(2)));
     }
 

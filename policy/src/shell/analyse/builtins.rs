@@ -29,15 +29,24 @@ impl Walk<'_> {
                 }
             }
             "read" | "mapfile" | "readarray" | "getopts" => self.reads(name, arguments, &mut after)?,
-            "printf" if arguments.first().and_then(Field::text).is_some_and(|text| text.starts_with("-v")) => {
+            "printf"
+                if arguments
+                    .first()
+                    .and_then(Field::text)
+                    .is_some_and(|text| text.starts_with("-v")) =>
+            {
                 self.reads(name, arguments, &mut after)?;
             }
             "let" => {
                 for field in arguments {
                     self.index_in(field);
                     let source = field.text().unwrap_or(&field.source).to_owned();
-                    let risky = |name: &str| lookup(name, state, self.context).can_evaluate() && state.variables.contains_key(name);
-                    let evaluates = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(risky);
+                    let risky = |name: &str| {
+                        lookup(name, state, self.context).can_evaluate() && state.variables.contains_key(name)
+                    };
+                    let evaluates = source
+                        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                        .any(risky);
                     if field.text().is_none() || evaluates {
                         self.opaque(&source, OpaqueReason::DynamicScript);
                     }
@@ -60,7 +69,9 @@ impl Walk<'_> {
             }
             "trap" => {
                 self.opaque("trap", OpaqueReason::Redefinition);
-                let script = arguments.iter().find(|field| field.text().is_none_or(|text| !text.starts_with('-')));
+                let script = arguments
+                    .iter()
+                    .find(|field| field.text().is_none_or(|text| !text.starts_with('-')));
                 match script.map(|field| (field.text(), &field.source)) {
                     Some((Some(script), _)) => {
                         let (script, mut inside) = (script.to_owned(), state.clone());
@@ -74,7 +85,13 @@ impl Walk<'_> {
             }
             "enable" | "bind" | "complete" | "compgen" | "unalias" => self.opaque(name, OpaqueReason::Redefinition),
             // `hash -p path name` makes a name mean another program.
-            "hash" if arguments.iter().any(|field| field.text().is_none_or(|text| text.starts_with('-') && text.contains('p'))) => {
+            "hash"
+                if arguments.iter().any(|field| {
+                    field
+                        .text()
+                        .is_none_or(|text| text.starts_with('-') && text.contains('p'))
+                }) =>
+            {
                 self.opaque("hash -p", OpaqueReason::Redefinition);
             }
             "shopt" | "setopt" => {
@@ -99,9 +116,14 @@ impl Walk<'_> {
 
     fn change_directory(&mut self, name: &str, arguments: &[Field], state: &State) -> Read<Ways> {
         let mut moved = state.clone();
-        let mut operands = arguments.iter().filter(|field| field.text().is_none_or(|text| text == "-" || !text.starts_with('-')));
+        let mut operands = arguments
+            .iter()
+            .filter(|field| field.text().is_none_or(|text| text == "-" || !text.starts_with('-')));
         // `pushd +1`, `pushd -1` turn the stack.
-        let turns = name == "pushd" && arguments.iter().any(|field| field.text().is_some_and(|text| text.starts_with(['+', '-'])));
+        let turns = name == "pushd"
+            && arguments
+                .iter()
+                .any(|field| field.text().is_some_and(|text| text.starts_with(['+', '-'])));
         match operands.next() {
             None if name == "pushd" => moved.elsewhere = true,
             None => match &self.context.home {
@@ -111,7 +133,9 @@ impl Walk<'_> {
                 }
                 _ => moved.elsewhere = true,
             },
-            Some(field) if turns || field.text() == Some("-") || state.variables.contains_key("CDPATH") => moved.elsewhere = true,
+            Some(field) if turns || field.text() == Some("-") || state.variables.contains_key("CDPATH") => {
+                moved.elsewhere = true
+            }
             Some(field) => {
                 let mut directories = Vec::new();
                 let mut absolute = true;
@@ -128,7 +152,10 @@ impl Walk<'_> {
                         }
                     }
                 }
-                let certain = field.exact && !directories.is_empty() && absolute && field.single_candidates().all(|text| !text.glob);
+                let certain = field.exact
+                    && !directories.is_empty()
+                    && absolute
+                    && field.single_candidates().all(|text| !text.glob);
                 moved.elsewhere = !certain && (moved.elsewhere || !field.exact || directories.is_empty());
                 if !directories.is_empty() {
                     moved.directories = directories;
@@ -142,14 +169,21 @@ impl Walk<'_> {
     fn declare(&mut self, arguments: &[Field], after: &mut State) -> Read<()> {
         // `declare -n` makes a reference, `-i` makes assignments evaluate.
         let reference = arguments.iter().any(|field| {
-            field.text().is_some_and(|text| text.starts_with('-') && text.contains(['n', 'i']) && !text.starts_with("--"))
+            field
+                .text()
+                .is_some_and(|text| text.starts_with('-') && text.contains(['n', 'i']) && !text.starts_with("--"))
         });
         for field in arguments {
             self.index_in(field);
             let texts: Vec<String> = match field.text() {
                 Some(text) => vec![text.to_owned()],
                 None => {
-                    let name = field.source.split('=').next().unwrap_or_default().trim_start_matches(['"', '\'']);
+                    let name = field
+                        .source
+                        .split('=')
+                        .next()
+                        .unwrap_or_default()
+                        .trim_start_matches(['"', '\'']);
                     let mut texts: Vec<String> = field.single_candidates().map(|text| text.text.clone()).collect();
                     texts.push(format!("{name}=\0"));
                     texts
@@ -215,7 +249,10 @@ impl Walk<'_> {
 
     /// `a[$(…)]` as a variable's name: bash runs it.
     fn index_in(&mut self, field: &Field) {
-        if field.text().is_some_and(|text| text.contains('[') && text.contains(['$', '`'])) {
+        if field
+            .text()
+            .is_some_and(|text| text.contains('[') && text.contains(['$', '`']))
+        {
             self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
         }
     }

@@ -5,9 +5,10 @@ use crate::shell::{
     Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word,
     class::{self, base_name},
     expand::{Field, State, Text},
-    files, variables,
+    files,
     reader::Read,
     syntax::{Redirect, Simple},
+    variables,
 };
 
 /// Most texts of dynamic words that are followed on the deny side.
@@ -59,7 +60,11 @@ impl Walk<'_> {
     pub(super) fn run(&mut self, call: Call<'_>, state: State) -> Read<Ways> {
         self.budget.spend(1 + call.fields.len() + self.seen.len())?;
         let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
-        let name = call.fields.first().and_then(Field::text).map(|program| base_name(program).to_owned());
+        let name = call
+            .fields
+            .first()
+            .and_then(Field::text)
+            .map(|program| base_name(program).to_owned());
         let touched = match (&name, call.fields.get(1..)) {
             (Some(name), Some(arguments)) => files::touched(name, arguments, &state),
             _ => files::Touched::default(),
@@ -115,7 +120,11 @@ impl Walk<'_> {
         // `command cd x`, `builtin cd x` change the directory of this shell; rare enough to give up the directory.
         let mut state = state;
         if matches!(name, "command" | "builtin" | "eval" | "exec" | "noglob")
-            && call.fields.iter().skip(1).any(|field| field.text().is_none_or(|text| text.contains("cd") || text.contains("pushd") || text.contains("popd")))
+            && call.fields.iter().skip(1).any(|field| {
+                field
+                    .text()
+                    .is_none_or(|text| text.contains("cd") || text.contains("pushd") || text.contains("popd"))
+            })
         {
             state.elsewhere = true;
         }
@@ -124,20 +133,28 @@ impl Walk<'_> {
 
     /// The command adds nothing to what it wraps.
     fn mark_wrapper(&mut self, index: usize) {
-        if let Some(command) = self.analysis.commands.get_mut(index) {
-            if command.class == CommandClass::Other {
-                command.class = CommandClass::Wrapper;
-            }
+        if let Some(command) = self.analysis.commands.get_mut(index)
+            && command.class == CommandClass::Other
+        {
+            command.class = CommandClass::Wrapper;
         }
     }
 
     /// The same command with what its dynamic words may be: for rules that deny.
     fn variants(&mut self, call: &Call<'_>, state: &State) -> Read<()> {
-        let resolves = |field: &Field| field.text().is_none() && field.candidates.iter().any(|words| words.iter().all(|text| !text.glob));
+        let resolves = |field: &Field| {
+            field.text().is_none() && field.candidates.iter().any(|words| words.iter().all(|text| !text.glob))
+        };
         if !call.fields.iter().any(resolves) {
             return Ok(());
         }
-        let most = call.fields.iter().filter(|field| resolves(field)).map(|field| field.candidates.len()).max().unwrap_or(0);
+        let most = call
+            .fields
+            .iter()
+            .filter(|field| resolves(field))
+            .map(|field| field.candidates.len())
+            .max()
+            .unwrap_or(0);
         for number in 0..most.min(VARIANTS) {
             let mut fields: Vec<Field> = Vec::new();
             for field in &call.fields {

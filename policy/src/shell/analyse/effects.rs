@@ -36,14 +36,19 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
             for word in simple.words.iter().take(4) {
                 match word.flat().as_deref().map(base_name) {
                     Some("cd" | "pushd" | "popd" | "chdir") => effects.moves = true,
-                    Some("read" | "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "mapfile" | "readarray"
-                        | "let" | "getopts" | "printf" | "set" | "shift") => effects.assigns = true,
+                    Some(
+                        "read" | "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "mapfile"
+                        | "readarray" | "let" | "getopts" | "printf" | "set" | "shift",
+                    ) => effects.assigns = true,
                     Some("eval" | "source" | ".") => (effects.moves, effects.assigns) = (true, true),
                     Some(_) => {}
                     None => (effects.moves, effects.assigns) = (true, effects.assigns),
                 }
                 // Only a wrapper's arguments can be programs; the first word tells whether there may be one.
-                if !matches!(word.flat().as_deref(), Some("command" | "builtin" | "exec" | "time" | "-p" | "--")) {
+                if !matches!(
+                    word.flat().as_deref(),
+                    Some("command" | "builtin" | "exec" | "time" | "-p" | "--")
+                ) {
                     break;
                 }
             }

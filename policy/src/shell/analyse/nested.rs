@@ -88,7 +88,10 @@ impl Walk<'_> {
         if odd && !source.trim_matches(|c: char| c.is_whitespace()).is_empty() && source.contains([';', '\'', '\\']) {
             self.opaque(source, OpaqueReason::Unparsable);
         }
-        let runs = arithmetic.pieces.iter().any(|piece| matches!(piece, Piece::Command { .. }));
+        let runs = arithmetic
+            .pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Command { .. }));
         if runs && source.contains('[') {
             self.opaque(source, OpaqueReason::DynamicScript);
         }
@@ -109,9 +112,12 @@ impl Walk<'_> {
     pub(super) fn test(&mut self, words: &[RawWord], state: &State) -> Read<()> {
         let mut shown = vec![Word::Literal("[[".to_owned())];
         let mut text = "[[".to_owned();
-        let evaluates = words
-            .iter()
-            .any(|word| matches!(word.source.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v"));
+        let evaluates = words.iter().any(|word| {
+            matches!(
+                word.source.as_str(),
+                "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v"
+            )
+        });
         for word in words {
             self.budget.spend(1)?;
             shown.push(match word.flat() {
@@ -124,7 +130,10 @@ impl Walk<'_> {
             text.push(' ');
             text.push_str(&word.source);
             if evaluates {
-                if word.flat().is_some_and(|text| text.contains('[') && text.contains(['$', '`'])) {
+                if word
+                    .flat()
+                    .is_some_and(|text| text.contains('[') && text.contains(['$', '`']))
+                {
                     self.opaque(&word.source, OpaqueReason::DynamicScript);
                 }
                 self.evaluated(&word.source, state);

@@ -1,6 +1,9 @@
 //! What a wrapper runs: a program among its arguments, or a script.
 
-use super::{Walk, call::{Call, Stdin, text}};
+use super::{
+    Walk,
+    call::{Call, Stdin, text},
+};
 use crate::shell::{
     Access, Assignment, Context, FileAccess, OpaqueReason, Word,
     expand::{Field, State, Value},
@@ -24,9 +27,17 @@ impl Walk<'_> {
                 if call.fields.len() > 1 {
                     self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
                     let rest = call.fields.get(1..).unwrap_or_default();
-                    let program = rest.iter().position(|field| field.text().is_none_or(|text| !text.starts_with('-')));
+                    let program = rest
+                        .iter()
+                        .position(|field| field.text().is_none_or(|text| !text.starts_with('-')));
                     if let Some(fields) = program.and_then(|at| rest.get(at..)) {
-                        self.inner(fields.to_vec(), Context::Changing("parallel".to_owned()), call, state, Vec::new())?;
+                        self.inner(
+                            fields.to_vec(),
+                            Context::Changing("parallel".to_owned()),
+                            call,
+                            state,
+                            Vec::new(),
+                        )?;
                     }
                 }
                 Ok(false)
@@ -55,26 +66,34 @@ impl Walk<'_> {
     }
 
     fn program_behind(&mut self, wrapper: &Wrapper, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
-        let texts: Vec<Option<&str>> = call.fields.iter().map(Field::text).collect();
-        let found = wrappers::unwrap(wrapper, &texts);
+        let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
+        let found = wrappers::unwrap(wrapper, &words);
         // `command -v x` only looks.
         if wrapper.name == "command" && found.has(&["-v", "-V"]) {
             return Ok(false);
         }
         if let Some(option) = &found.unknown {
-            self.opaque(&format!("{} {option}", wrapper.name), OpaqueReason::UnknownWrapperOption);
+            self.opaque(
+                &format!("{} {option}", wrapper.name),
+                OpaqueReason::UnknownWrapperOption,
+            );
         }
         let mut inside = state.clone();
         self.wrapper_files(wrapper, &found, call, &mut inside, index)?;
-        let assignments = self.wrapper_assignments(&found, call, &inside)?;
+        let assignments = self.wrapper_assignments(&found, call)?;
         if let Some(place) = found.place(&["-S", "--split-string"]).filter(|_| wrapper.name == "env") {
-            return self.split_string(place, &found, call, &inside, assignments).map(|()| true);
+            return self
+                .split_string(place, &found, call, &inside, assignments)
+                .map(|()| true);
         }
         if let Some(place) = found.place(&["-c", "--command"]).filter(|_| wrapper.name == "flock") {
             let script = self.place(place, call);
-            return self.script(script.as_ref(), "flock -c", call, &inside, &[]).map(|()| true);
+            return self
+                .script(script.as_ref(), "flock -c", call, &inside, &[])
+                .map(|()| true);
         }
-        let shell = (wrapper.name == "sudo" && found.has(&["-s", "-i", "--shell", "--login"])) || (wrapper.name == "doas" && found.has(&["-s"]));
+        let shell = (wrapper.name == "sudo" && found.has(&["-s", "-i", "--shell", "--login"]))
+            || (wrapper.name == "doas" && found.has(&["-s"]));
         let Some(program) = found.program else {
             if shell {
                 self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
@@ -89,10 +108,18 @@ impl Walk<'_> {
         if wrapper.name == "xargs" {
             self.input_words(&found, call, &mut fields);
         }
-        let bare = wrapper.name != "xargs" || found.options.iter().all(|(name, _)| matches!(name.as_str(), "-0" | "--null" | "-r" | "--no-run-if-empty" | "-t"));
+        let bare = wrapper.name != "xargs"
+            || found
+                .options
+                .iter()
+                .all(|(name, _)| matches!(name.as_str(), "-0" | "--null" | "-r" | "--no-run-if-empty" | "-t"));
         // `watch` joins its words and gives them to a shell, `sudo -s` too.
         let joined = (wrapper.name == "watch" && !found.has(&["-x", "--exec"])) || shell;
-        let context = if wrapper.changes { Context::Changing(label) } else { Context::Transparent(label) };
+        let context = if wrapper.changes {
+            Context::Changing(label)
+        } else {
+            Context::Transparent(label)
+        };
         let words = fields.len();
         if joined && words > 0 {
             let script: Option<Vec<&str>> = fields.iter().map(Field::text).collect();
@@ -133,12 +160,13 @@ impl Walk<'_> {
             if let Some(field) = found.place(options).and_then(|place| self.place(place, call)) {
                 files.field(&field, access);
             }
-            if wrapper.name == "flock" {
-                if let Some(field) = found.operands.first().and_then(|at| call.fields.get(*at)) {
-                    if field.text().is_none_or(|text| !text.chars().all(|c| c.is_ascii_digit())) {
-                        files.field(field, Access::Write);
-                    }
-                }
+            if wrapper.name == "flock"
+                && let Some(field) = found.operands.first().and_then(|at| call.fields.get(*at))
+                && field
+                    .text()
+                    .is_none_or(|text| !text.chars().all(|c| c.is_ascii_digit()))
+            {
+                files.field(field, Access::Write);
             }
             touched.append(&mut files.found);
         }
@@ -163,7 +191,9 @@ impl Walk<'_> {
                 None => state.elsewhere = true,
             }
         }
-        if matches!(wrapper.name, "chroot" | "unshare" | "nsenter") || (wrapper.name == "sudo" && found.has(&["-i", "--login", "-R", "--chroot"])) {
+        if matches!(wrapper.name, "chroot" | "unshare" | "nsenter")
+            || (wrapper.name == "sudo" && found.has(&["-i", "--login", "-R", "--chroot"]))
+        {
             state.elsewhere = true;
         }
         self.budget.spend(1)
@@ -176,15 +206,26 @@ impl Walk<'_> {
         }
     }
 
-    fn wrapper_assignments(&mut self, found: &Unwrapped, call: &Call<'_>, _state: &State) -> Read<Vec<Assignment>> {
+    fn wrapper_assignments(&mut self, found: &Unwrapped, call: &Call<'_>) -> Read<Vec<Assignment>> {
         let mut assignments = Vec::new();
         for at in &found.assignments {
             self.budget.spend(1)?;
-            if let Some((name, value)) = call.fields.get(*at).and_then(Field::text).and_then(|text| text.split_once('=')) {
+            let Some(field) = call.fields.get(*at) else { continue };
+            let written = field
+                .text()
+                .unwrap_or_else(|| field.source.trim_start_matches(['"', '\'']));
+            if let Some((name, value)) = written.split_once('=') {
                 self.dangerous(name);
+                let value = match field.text() {
+                    Some(_) => Word::Literal(value.to_owned()),
+                    None => Word::Dynamic {
+                        source: value.to_owned(),
+                        pattern: false,
+                    },
+                };
                 assignments.push(Assignment {
                     name: name.to_owned(),
-                    value: Word::Literal(value.to_owned()),
+                    value,
                 });
             }
         }
@@ -216,7 +257,13 @@ impl Walk<'_> {
             },
             _ => None,
         };
-        let texts = simple.and_then(|simple| simple.words.iter().map(super::RawWord::flat).collect::<Option<Vec<_>>>());
+        let texts = simple.and_then(|simple| {
+            simple
+                .words
+                .iter()
+                .map(super::RawWord::flat)
+                .collect::<Option<Vec<_>>>()
+        });
         let Some(texts) = texts else {
             self.opaque(words, OpaqueReason::DynamicScript);
             return Ok(());
@@ -224,17 +271,37 @@ impl Walk<'_> {
         let mut fields: Vec<Field> = vec![Field::literal("env")];
         if let Some(simple) = simple {
             for assignment in &simple.assignments {
-                fields.push(Field::literal(&format!("{}={}", assignment.name, assignment.value.flat().unwrap_or_default())));
+                fields.push(Field::literal(&format!(
+                    "{}={}",
+                    assignment.name,
+                    assignment.value.flat().unwrap_or_default()
+                )));
             }
         }
         fields.extend(texts.iter().map(|text| Field::literal(text)));
-        fields.extend(found.program.and_then(|at| call.fields.get(at..)).unwrap_or_default().iter().cloned());
-        self.inner(fields, Context::Transparent("env -S".to_owned()), call, state, assignments)
+        fields.extend(
+            found
+                .program
+                .and_then(|at| call.fields.get(at..))
+                .unwrap_or_default()
+                .iter()
+                .cloned(),
+        );
+        self.inner(
+            fields,
+            Context::Transparent("env -S".to_owned()),
+            call,
+            state,
+            assignments,
+        )
     }
 
     /// The words that `xargs` takes from its input.
     fn input_words(&mut self, found: &Unwrapped, call: &Call<'_>, fields: &mut Vec<Field>) {
-        let marker = match found.place(&["-I", "-i", "--replace"]).and_then(|place| self.place(place, call)) {
+        let marker = match found
+            .place(&["-I", "-i", "--replace"])
+            .and_then(|place| self.place(place, call))
+        {
             Some(field) => field.text().map(str::to_owned),
             None if found.has(&["-i", "--replace"]) => Some("{}".to_owned()),
             None => None,
@@ -261,7 +328,10 @@ impl Walk<'_> {
             while let Some(field) = call.fields.get(at) {
                 let ends = match field.text() {
                     Some(";") => true,
-                    Some("+") => call.fields.get(at.wrapping_sub(1)).is_some_and(|before| before.text() == Some("{}")),
+                    Some("+") => call
+                        .fields
+                        .get(at.wrapping_sub(1))
+                        .is_some_and(|before| before.text() == Some("{}")),
                     _ => false,
                 };
                 if ends {
@@ -275,7 +345,13 @@ impl Walk<'_> {
             // In the folder of each file.
             inside.elsewhere |= option.ends_with("dir");
             if !fields.is_empty() {
-                self.inner(fields, Context::Changing(format!("find {option}")), call, &inside, Vec::new())?;
+                self.inner(
+                    fields,
+                    Context::Changing(format!("find {option}")),
+                    call,
+                    &inside,
+                    Vec::new(),
+                )?;
             }
         }
         Ok(())
@@ -286,7 +362,10 @@ impl Walk<'_> {
         let runs = |field: &Field| matches!(field.text(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
         if let Some(at) = call.fields.iter().position(runs) {
             let rest = call.fields.get(at + 1..).unwrap_or_default();
-            let end = rest.iter().position(|field| field.text() == Some(";")).unwrap_or(rest.len());
+            let end = rest
+                .iter()
+                .position(|field| field.text() == Some(";"))
+                .unwrap_or(rest.len());
             let mut fields = rest.get(..end).unwrap_or_default().to_vec();
             for marker in ["{}", "{/}", "{//}", "{.}", "{/.}"] {
                 replace(&mut fields, marker);
@@ -301,7 +380,9 @@ impl Walk<'_> {
         }
         // An attached value: `-xrm`.
         let attached = |field: &&Field| {
-            field.text().is_some_and(|text| (text.starts_with("-x") || text.starts_with("-X") || text.starts_with("--exec")) && !runs(field))
+            field.text().is_some_and(|text| {
+                (text.starts_with("-x") || text.starts_with("-X") || text.starts_with("--exec")) && !runs(field)
+            })
         };
         if let Some(field) = call.fields.iter().skip(1).find(attached) {
             self.opaque(&field.source.clone(), OpaqueReason::UnknownWrapperOption);
@@ -317,7 +398,8 @@ impl Walk<'_> {
             Some([Some("sandbox"), Some("run")]) => 2,
             _ => return Ok(false),
         };
-        let found = wrappers::unwrap(&wrappers::OWN, texts.get(skip..).unwrap_or_default());
+        let words: Vec<Word> = call.fields.iter().skip(skip).map(|field| field.word.clone()).collect();
+        let found = wrappers::unwrap(&wrappers::OWN, &words);
         if let Some(option) = &found.unknown {
             self.opaque(&format!("portcullis {option}"), OpaqueReason::UnknownWrapperOption);
         }
@@ -364,7 +446,9 @@ impl Walk<'_> {
                     self.opaque(option, OpaqueReason::DynamicScript);
                     at += 1;
                 }
-                "--login" | "--noprofile" | "--norc" | "--posix" | "--verbose" | "--restricted" | "--noediting" => only_wraps = false,
+                "--login" | "--noprofile" | "--norc" | "--posix" | "--verbose" | "--restricted" | "--noediting" => {
+                    only_wraps = false
+                }
                 "--command" => script_given = true,
                 _ if option.starts_with("--") => {
                     self.opaque(&format!("{name} {option}"), OpaqueReason::UnknownWrapperOption);
@@ -425,7 +509,14 @@ impl Walk<'_> {
     }
 
     /// A script given as a word, with the words after it as `$0`, `$1`, …
-    fn script(&mut self, script: Option<&Field>, label: &str, call: &Call<'_>, state: &State, arguments: &[Field]) -> Read<()> {
+    fn script(
+        &mut self,
+        script: Option<&Field>,
+        label: &str,
+        call: &Call<'_>,
+        state: &State,
+        arguments: &[Field],
+    ) -> Read<()> {
         let Some(script) = script else {
             return Ok(());
         };
@@ -455,7 +546,8 @@ impl Walk<'_> {
         inside.set("@", rest.clone(), &mut self.budget)?;
         inside.set("*", rest, &mut self.budget)?;
         let source = source.to_owned();
-        self.inside(Context::Script(label.to_owned()), |walk| walk.text(&source, inside)).map(drop)
+        self.inside(Context::Script(label.to_owned()), |walk| walk.text(&source, inside))
+            .map(drop)
     }
 }
 

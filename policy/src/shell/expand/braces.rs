@@ -67,7 +67,11 @@ fn words(cells: &[Cell], depth: usize, budget: &mut Budget) -> Read<Option<Vec<V
 
 /// The first `{…}` that is an expression. Looks for closing braces from at most [`DEPTH`] openings.
 fn first_braces(cells: &[Cell]) -> Option<Braces<'_>> {
-    let openings = cells.iter().enumerate().filter(|(_, cell)| is(cell, '{')).map(|(at, _)| at);
+    let openings = cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| is(cell, '{'))
+        .map(|(at, _)| at);
     for open in openings.take(DEPTH * 4) {
         let (before, rest) = cells.split_at_checked(open)?;
         let inner = rest.get(1..)?;
@@ -138,11 +142,17 @@ fn sequence(body: &[Cell]) -> Option<Vec<Vec<Cell>>> {
     }
     let letter = |part: &str| {
         let mut chars = part.chars();
-        chars.next().filter(|c| c.is_ascii_alphabetic() && chars.next().is_none())
+        chars
+            .next()
+            .filter(|c| c.is_ascii_alphabetic() && chars.next().is_none())
     };
     let (from, to, letters) = match (first.parse::<i64>(), last.parse::<i64>()) {
         (Ok(from), Ok(to)) => (from, to, false),
-        _ => (i64::from(u32::from(letter(first)?)), i64::from(u32::from(letter(last)?)), true),
+        _ => (
+            i64::from(u32::from(letter(first)?)),
+            i64::from(u32::from(letter(last)?)),
+            true,
+        ),
     };
     let count = from.abs_diff(to) / step.unsigned_abs() + 1;
     // Too long, or with leading zeros that pad: one more than is followed, so that the word is not.
@@ -158,7 +168,11 @@ fn sequence(body: &[Cell]) -> Option<Vec<Vec<Cell>>> {
             at.to_string()
         };
         all.push(text.chars().map(|c| Cell::Char { c, quoted: true }).collect());
-        at = if from <= to { at.checked_add(step)? } else { at.checked_sub(step)? };
+        at = if from <= to {
+            at.checked_add(step)?
+        } else {
+            at.checked_sub(step)?
+        };
     }
     Some(all)
 }

@@ -41,9 +41,13 @@ impl Call<'_> {
     fn url(&mut self, field: &Field) {
         match field.text() {
             Some(text) => self.urls.push(text.to_owned()),
+            // `?` in an address is a glob too; bash leaves it as it is where no file has the name.
             None => {
-                self.urls.push(field.source.clone());
-                self.urls.extend(field.single_candidates().map(|text| text.text.clone()));
+                let candidates: Vec<String> = field.single_candidates().map(|text| text.text.clone()).collect();
+                if !field.exact || candidates.is_empty() {
+                    self.urls.push(field.source.clone());
+                }
+                self.urls.extend(candidates);
             }
         }
     }
@@ -56,7 +60,9 @@ impl Call<'_> {
             let Some(scheme) = text.get(..5) else { continue };
             if scheme.eq_ignore_ascii_case("file:") {
                 let rest = text.get(5..).unwrap_or_default();
-                let path = rest.strip_prefix("//").map_or(rest, |rest| rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(""));
+                let path = rest
+                    .strip_prefix("//")
+                    .map_or(rest, |rest| rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(""));
                 self.files.name(&percent_decoded(path), Access::Read);
             }
         }
@@ -101,7 +107,11 @@ impl Call<'_> {
 
     fn sed(&mut self) {
         let in_place = self.parsed.has(&["-i", "--in-place"])
-            || self.parsed.options.iter().any(|found| found.name.len() > 3 && "--in-place".starts_with(&found.name));
+            || self
+                .parsed
+                .options
+                .iter()
+                .any(|found| found.name.len() > 3 && "--in-place".starts_with(&found.name));
         let scripted = self.parsed.has(&["-e", "-f", "--expression", "--file"]);
         self.operands_from(usize::from(!scripted), Access::Read);
         if in_place {
@@ -138,13 +148,24 @@ impl Call<'_> {
         let letters: String = if bundled {
             first.to_owned()
         } else {
-            let short = self.parsed.options.iter().filter_map(|found| found.name.strip_prefix('-'));
+            let short = self
+                .parsed
+                .options
+                .iter()
+                .filter_map(|found| found.name.strip_prefix('-'));
             short.filter(|name| !name.starts_with('-')).collect()
         };
         let long = |names: &[&str]| self.parsed.has(names);
         let extract = letters.contains('x') || long(&["--extract", "--get"]);
         let create = letters.contains(['c', 'r', 'u', 'A'])
-            || long(&["--create", "--append", "--update", "--catenate", "--concatenate", "--delete"]);
+            || long(&[
+                "--create",
+                "--append",
+                "--update",
+                "--catenate",
+                "--concatenate",
+                "--delete",
+            ]);
         let mut operands = self.fields();
         let mut archives: Vec<Field> = Vec::new();
         let mut folders: Vec<Field> = Vec::new();
@@ -283,17 +304,38 @@ impl Call<'_> {
             }
         }
         // `@file` is read.
-        let bodies = ["-d", "--data", "--data-ascii", "--data-binary", "--data-urlencode", "--json", "-F", "--form", "-H", "--header", "-b", "--cookie", "-w", "--write-out", "--url-query"];
+        let bodies = [
+            "-d",
+            "--data",
+            "--data-ascii",
+            "--data-binary",
+            "--data-urlencode",
+            "--json",
+            "-F",
+            "--form",
+            "-H",
+            "--header",
+            "-b",
+            "--cookie",
+            "-w",
+            "--write-out",
+            "--url-query",
+        ];
         for value in self.values(&bodies) {
-            let Some(field) = self.value_field(&value) else { continue };
+            let Some(field) = self.value_field(&value) else {
+                continue;
+            };
             match field.text() {
                 Some(text) => {
                     let file = text.strip_prefix(['@', '<']).or_else(|| {
                         let (_, value) = text.split_once(['=', '@'])?;
-                        text.split_once("=@").or_else(|| text.split_once("=<")).map(|(_, file)| file).or_else(|| {
-                            // `name@file` of --data-urlencode.
-                            (!text.contains('=')).then_some(value)
-                        })
+                        text.split_once("=@")
+                            .or_else(|| text.split_once("=<"))
+                            .map(|(_, file)| file)
+                            .or_else(|| {
+                                // `name@file` of --data-urlencode.
+                                (!text.contains('=')).then_some(value)
+                            })
                     });
                     if let Some(file) = file.filter(|file| *file != "-") {
                         let file = file.split(';').next().unwrap_or_default();
@@ -304,8 +346,14 @@ impl Call<'_> {
                 None => {}
             }
         }
-        if self.parsed.has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"]) {
-            let folder = self.values(&["--output-dir"]).first().and_then(|value| self.value_field(value));
+        if self
+            .parsed
+            .has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"])
+        {
+            let folder = self
+                .values(&["--output-dir"])
+                .first()
+                .and_then(|value| self.value_field(value));
             self.named_by_url(folder);
         }
     }
@@ -316,7 +364,10 @@ impl Call<'_> {
         }
         let named = self.parsed.has(&["-O", "--output-document"]);
         if !named {
-            let folder = self.values(&["-P", "--directory-prefix"]).first().and_then(|value| self.value_field(value));
+            let folder = self
+                .values(&["-P", "--directory-prefix"])
+                .first()
+                .and_then(|value| self.value_field(value));
             self.named_by_url(folder);
         }
     }
@@ -329,7 +380,8 @@ impl Call<'_> {
             let name = field.text().map(|text| {
                 let path = text.split(['?', '#']).next().unwrap_or_default();
                 let path = path.split_once("://").map_or(path, |(_, rest)| rest);
-                path.split_once('/').map_or("index.html", |(_, rest)| rest.rsplit('/').next().unwrap_or_default())
+                path.split_once('/')
+                    .map_or("index.html", |(_, rest)| rest.rsplit('/').next().unwrap_or_default())
             });
             match name {
                 Some(name) if !name.is_empty() => self.files.name(name, Access::Write),
@@ -346,11 +398,35 @@ impl Call<'_> {
         self.files.base = folder.and_then(|number| self.argument(number)).cloned();
         let spec = options::Spec {
             short: "mCcFbSGnLUo",
-            long: &["message", "file", "author", "date", "format", "pretty", "grep", "since", "until", "output", "exclude", "directory", "template", "branch", "depth", "origin", "upload-pack", "config", "reference"],
+            long: &[
+                "message",
+                "file",
+                "author",
+                "date",
+                "format",
+                "pretty",
+                "grep",
+                "since",
+                "until",
+                "output",
+                "exclude",
+                "directory",
+                "template",
+                "branch",
+                "depth",
+                "origin",
+                "upload-pack",
+                "config",
+                "reference",
+            ],
         };
         let arguments = self.arguments.get(rest..).unwrap_or_default();
         let parsed = options::parse(arguments.iter().map(|field| &field.word), spec);
-        let operands: Vec<&Field> = parsed.operands.iter().filter_map(|number| arguments.get(*number)).collect();
+        let operands: Vec<&Field> = parsed
+            .operands
+            .iter()
+            .filter_map(|number| arguments.get(*number))
+            .collect();
         match verb.as_str() {
             // A revision, or a path, or `revision:path`.
             "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" => {
@@ -368,7 +444,11 @@ impl Call<'_> {
                 }
             }
             "rm" if !parsed.has(&["--cached"]) => {
-                let access = if parsed.has(&["-r"]) { Access::DeleteTree } else { Access::Delete };
+                let access = if parsed.has(&["-r"]) {
+                    Access::DeleteTree
+                } else {
+                    Access::Delete
+                };
                 operands.iter().for_each(|field| self.file(field, access));
             }
             "mv" => {
@@ -392,13 +472,17 @@ impl Call<'_> {
                         self.url(field);
                     }
                 }
-                if verb == "clone" {
-                    if let Some(folder) = operands.get(1) {
-                        self.file(folder, Access::Write);
-                    }
+                if verb == "clone"
+                    && let Some(folder) = operands.get(1)
+                {
+                    self.file(folder, Access::Write);
                 }
             }
-            "remote" if arguments.first().is_some_and(|field| is(&field.word, "add") || is(&field.word, "set-url")) => {
+            "remote"
+                if arguments
+                    .first()
+                    .is_some_and(|field| is(&field.word, "add") || is(&field.word, "set-url")) =>
+            {
                 if let Some(field) = operands.get(2) {
                     self.url(field);
                 }
@@ -428,7 +512,9 @@ fn percent_decoded(path: &str) -> String {
     while let Some(byte) = rest.next() {
         let ahead = rest.clone();
         let digits: Vec<u8> = ahead.take(2).collect();
-        let code = std::str::from_utf8(&digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let code = std::str::from_utf8(&digits)
+            .ok()
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match code {
             Some(code) if byte == b'%' && digits.len() == 2 => {
                 bytes.push(code);
