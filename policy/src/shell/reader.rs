@@ -14,6 +14,8 @@
 mod compound;
 mod words;
 
+pub(super) use compound::is_name;
+
 use std::{cell::OnceCell, rc::Rc};
 
 use super::syntax::{Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator};
@@ -84,9 +86,9 @@ pub(super) struct Reader<'a> {
 }
 
 /// Words that mean something at the beginning of a command.
-const KEYWORDS: &[&str] = &[
-    "!", "{", "}", "[[", "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case",
-    "in", "esac", "function", "coproc", "time",
+pub(super) const KEYWORDS: &[&str] = &[
+    "!", "{", "}", "[[", "]]", "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done",
+    "case", "in", "esac", "function", "coproc", "time",
 ];
 
 impl<'a> Reader<'a> {
@@ -211,10 +213,6 @@ impl<'a> Reader<'a> {
         let end = self.at;
         self.at = start;
         KEYWORDS.iter().find(|word| **word == seen).map(|word| (*word, end))
-    }
-
-    fn sees_keyword(&mut self, word: &str) -> bool {
-        self.keyword().is_some_and(|(found, _)| found == word)
     }
 
     fn eat_keyword(&mut self, word: &str) -> bool {

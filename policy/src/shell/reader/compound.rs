@@ -272,11 +272,11 @@ impl Reader<'_> {
             }
             self.at = start;
             self.last_end = last_end;
-            if simple.words.is_empty() {
-                if let Some(assignment) = self.assignment()? {
-                    simple.assignments.push(assignment);
-                    continue;
-                }
+            if simple.words.is_empty()
+                && let Some(assignment) = self.assignment()?
+            {
+                simple.assignments.push(assignment);
+                continue;
             }
             let declares = simple.words.first().and_then(RawWord::bare).is_some_and(is_declaration);
             let word = if declares {
