@@ -98,7 +98,23 @@ impl World<'_> {
         let wide = texts::wide(command);
         let ids = self.rules.index().shell(texts::programs(&wide));
         let matching = |effect| self.shell_rule(&ids, effect, |pattern| wide.iter().any(|text| pattern.matches(text)));
-        let (own, reach) = if let Some(id) = matching(Effect::Deny) {
+        let (own, reach) = if texts::program_is_computed(command) {
+            let part = match matching(Effect::Deny).or_else(|| matching(Effect::Ask)) {
+                Some(id) => Part::perhaps(
+                    self,
+                    id,
+                    subject,
+                    "its program's name is the output of a command, and seems a case for",
+                ),
+                None => Part::by_mode(
+                    self,
+                    ActionClass::OpaqueCommand,
+                    subject,
+                    "its program's name is the output of a command",
+                ),
+            };
+            (part, Reach::Nothing)
+        } else if let Some(id) = matching(Effect::Deny) {
             (Part::by_rule(self, id, subject), Reach::Nothing)
         } else if command.class == CommandClass::SelfChange {
             let what = "it changes Portcullis itself";
@@ -182,6 +198,7 @@ impl World<'_> {
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {
         let narrow = texts::narrow(command);
         let ids = self.rules.index().shell(texts::programs(&narrow));
+        let escapes = escapes(command);
         let exact_first = |id: &RuleId| {
             let exact = matches!(self.rule(*id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact());
             (!exact, *id)
@@ -190,8 +207,12 @@ impl World<'_> {
             .copied()
             .filter(|id| {
                 self.rule(*id).is_some_and(|rule| {
+                    let Matcher::Shell(pattern) = &rule.matcher else {
+                        return false;
+                    };
                     rule.effect == Effect::Allow
-                        && matches!(&rule.matcher, Matcher::Shell(pattern) if narrow.iter().any(|text| pattern.matches(text)))
+                        && (pattern.is_exact() || !escapes)
+                        && narrow.iter().any(|text| pattern.matches(text))
                 })
             })
             .min_by_key(exact_first)
@@ -252,7 +273,7 @@ impl World<'_> {
             let what = "a program that is not known to be the one its name says";
             return other(what, subject);
         }
-        if !texts::assignments_are_harmless(command) {
+        if !command.assignments_harmless() {
             return other("a command with variables that can change what it does", subject);
         }
         match command.class {
@@ -318,6 +339,18 @@ impl World<'_> {
     /// The files of a command, and those that its input may name.
     fn accesses(&self, command: &Command) -> Vec<FileAccess> {
         let mut accesses = command.files.clone();
+        if is_search_with_tests(command) {
+            // `find . -name x -delete` deletes what it finds, not the folder it looks in.
+            for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
+                if let FileTarget::Path(folder) = &access.target {
+                    let pattern = format!("{}/\u{1}found/**", folder.as_str().trim_end_matches('/'));
+                    access.target = FileTarget::Pattern {
+                        folder: folder.clone(),
+                        pattern,
+                    };
+                }
+            }
+        }
         let fed = command
             .seen_through
             .iter()
@@ -518,6 +551,38 @@ fn first_word(label: &str) -> &str {
 
 fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
+}
+
+/// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
+fn escapes(command: &Command) -> bool {
+    let Some(option) = command.escape_option() else {
+        return false;
+    };
+    let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
+    let mut words = command.words.iter().filter_map(crate::shell::Word::literal);
+    command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
+}
+
+/// Whether it is a `find` that narrows what it finds.
+fn is_search_with_tests(command: &Command) -> bool {
+    let test = |word: &str| {
+        matches!(
+            word,
+            "-name"
+                | "-iname"
+                | "-path"
+                | "-ipath"
+                | "-wholename"
+                | "-regex"
+                | "-iregex"
+                | "-empty"
+                | "-newer"
+                | "-mtime"
+                | "-size"
+        )
+    };
+    command.program_name() == Some("find") && command.words.iter().filter_map(crate::shell::Word::literal).any(test)
 }
 
 /// A command for people: with its assignments.
