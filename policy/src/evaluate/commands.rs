@@ -54,7 +54,7 @@ impl World<'_> {
         let analysis = self.analyse(line);
         let mut parts = Vec::new();
         for (index, command) in analysis.commands.iter().enumerate() {
-            self.judge_command(&analysis, index, command, &mut parts);
+            self.judge_command(line, &analysis, index, command, &mut parts);
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.judge_opaque(opaque)));
         if parts.is_empty() {
@@ -88,7 +88,7 @@ impl World<'_> {
         self.shell_rule(&ids, Effect::Allow, crate::rule::TextPattern::is_everything)
     }
 
-    fn judge_command(&self, analysis: &Analysis, index: usize, command: &Command, parts: &mut Vec<Part>) {
+    fn judge_command(&self, line: &str, analysis: &Analysis, index: usize, command: &Command, parts: &mut Vec<Part>) {
         let seen: Vec<String> = command
             .seen_through
             .iter()
@@ -98,24 +98,14 @@ impl World<'_> {
         let wide = texts::wide(command);
         let ids = self.rules.index().shell(texts::programs(&wide));
         let matching = |effect| self.shell_rule(&ids, effect, |pattern| wide.iter().any(|text| pattern.matches(text)));
-        let (own, reach) = if texts::program_is_computed(command) {
-            let part = match matching(Effect::Deny).or_else(|| matching(Effect::Ask)) {
-                Some(id) => Part::perhaps(
-                    self,
-                    id,
-                    subject,
-                    "its program's name is the output of a command, and seems a case for",
-                ),
-                None => Part::by_mode(
-                    self,
-                    ActionClass::OpaqueCommand,
-                    subject,
-                    "its program's name is the output of a command",
-                ),
+        let (own, reach) = if let Some(id) = matching(Effect::Deny) {
+            let part = if texts::is_guess(line, analysis, command) {
+                let why = "its program's name is the output of a command, and seems to be a case for";
+                Part::perhaps(self, id, subject, why)
+            } else {
+                Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
-        } else if let Some(id) = matching(Effect::Deny) {
-            (Part::by_rule(self, id, subject), Reach::Nothing)
         } else if command.class == CommandClass::SelfChange {
             let what = "it changes Portcullis itself";
             (

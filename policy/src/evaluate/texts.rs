@@ -7,7 +7,7 @@
 use crate::{
     Effect,
     rule::TextPattern,
-    shell::{Command, Word, quote},
+    shell::{Analysis, Command, OpaqueReason, Word, quote},
 };
 
 /// Names that well-known programs look at begin or end so. A variable that is already exported reaches them even when it is
@@ -234,11 +234,24 @@ fn unique(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// Whether the program's name is the output of another command: `$(printf r)m`. What it will be was worked out, but no
-/// rule's author meant a command that hides its name.
-pub(super) fn program_is_computed(command: &Command) -> bool {
-    let first = command.text.split([' ', '\t', '\n']).next().unwrap_or_default();
-    first.contains("$(") || first.contains('`')
+/// Whether a command is what the analysis guesses behind a name that is the output of another command: `$(printf r)m -rf x`.
+///
+/// A guess is no certainty, so a deny for it asks. Only what stands nowhere in the line in these words counts as a guess:
+/// a command that is really there keeps its deny, whatever stands beside it.
+pub(super) fn is_guess(line: &str, analysis: &Analysis, command: &Command) -> bool {
+    let behind = |text: &str| {
+        text.split_once([' ', '\t'])
+            .map_or(String::new(), |(_, rest)| rest.to_owned())
+    };
+    command.seen_through.is_empty()
+        && !line.contains(command.text.as_str())
+        && analysis.opaque.iter().any(|opaque| {
+            let name = opaque.text.split(['\t', '\n']).next().unwrap_or_default();
+            opaque.reason == OpaqueReason::DynamicProgram
+                && opaque.seen_through.is_empty()
+                && (name.starts_with("$(") || name.starts_with('`'))
+                && opaque.text.ends_with(&behind(&command.text))
+        })
 }
 
 /// Whether a pattern covers a command, in the sense of the effect that carries it.
