@@ -130,8 +130,8 @@ impl Decider {
                 if verdict == Verdict::Allow {
                     self.grant(&permit, &question, run_in_sandbox, &mut answer);
                 }
-                let principal = permit.principal();
-                tracing::debug!(%decision_id, sequence = appended.sequence, %verdict, principal, "decided");
+                let (principal, request_id) = (permit.principal(), question.request_id);
+                tracing::debug!(%request_id, %decision_id, sequence = appended.sequence, %verdict, principal, "decided");
                 Ok(answer)
             }
             Err(error) => {

@@ -27,7 +27,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::transport::{Identity, Server as Transport, ServerTlsConfig, server::TcpIncoming};
+use tonic::transport::{Identity, Server as Transport, ServerTlsConfig};
 use tonic_health::server::HealthReporter;
 
 use crate::{
@@ -38,6 +38,7 @@ use crate::{
     decide::{DecideOptions, Decider, Evaluator},
     edge::EdgeLayer,
     grpc::{AuditGrpc, DecisionGrpc, PolicyGrpc},
+    incoming::incoming,
     keys::{KeyError, Keys},
     policies::ActivePolicies,
     push::Pusher,
@@ -234,7 +235,7 @@ impl Server {
                     .max_decoding_message_size(MAX_REQUEST_BYTES),
             )
             .add_service(AuditServiceServer::new(audit).max_decoding_message_size(MAX_REQUEST_BYTES));
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let incoming = incoming(listener, config.limits.connections);
         let stopping = shutdown.clone().cancelled_owned();
         let transport = tokio::spawn(router.serve_with_incoming_shutdown(incoming, stopping));
         tasks.spawn(keep_house(store.clone(), tally, health, shutdown.clone()));

@@ -312,7 +312,13 @@ impl Store for SqliteStore {
     }
 
     fn failure(&self) -> Option<Arc<str>> {
-        self.shared.poison.get().cloned()
+        let ended = || {
+            let sender = self.sender.upgrade();
+            sender
+                .is_none_or(|sender| sender.is_closed())
+                .then(|| Arc::from("the writer task has ended"))
+        };
+        self.shared.poison.get().cloned().or_else(ended)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,3 +1,5 @@
+//! What every backend has to keep, shown on this one: see the invariants in [`crate::store`].
+
 use futures_util::future::join_all;
 use portcullis_policy::Verdict;
 use sqlx::AssertSqlSafe;
