@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     config::{self, Config, Environment, Fault, Flags, Sources},
-    failure, logging,
+    failure, hint, logging,
     serve::{Seams, ServeError, Server},
 };
 
@@ -50,8 +50,12 @@ impl RunError {
     /// Says on stderr what went wrong.
     #[must_use]
     pub fn report(&self) -> ExitCode {
+        let mut text = format!("portcullis-server: {}\n", failure::chain(self));
+        if let Some(hint) = hint::hint(self) {
+            text.push_str(&format!("help: {hint}\n"));
+        }
         // Nothing is left to be done if even this cannot be written.
-        drop(writeln!(io::stderr(), "portcullis-server: {}", failure::chain(self)));
+        drop(io::stderr().write_all(text.as_bytes()));
         match self {
             Self::Config(_) => ExitCode::from(2),
             _ => ExitCode::FAILURE,

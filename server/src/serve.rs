@@ -85,7 +85,7 @@ pub enum ServeError {
     #[error(transparent)]
     Keys(#[from] KeyError),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}; is another program there? choose another with --listen")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -103,9 +103,7 @@ pub enum ServeError {
         cause: io::Error,
     },
     /// Certificate or key are not what they should be.
-    #[error(
-        "cannot use `{certificate}` and `{key}` for TLS; they have to be a PEM certificate chain and its PEM private key"
-    )]
+    #[error("cannot use `{certificate}` and `{key}` for TLS")]
     Tls {
         /// The certificate chain.
         certificate: PathBuf,
