@@ -179,7 +179,7 @@ async fn what_cannot_be_recorded_is_not_allowed_and_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn storage_that_is_too_slow_is_no_allow_and_a_late_commit_gets_an_outcome_that_says_so() {
-    let (server, fault) = faulty(&[("decide_deadline_ms", "200")]).await;
+    let (server, fault) = faulty(&[("decide_deadline_ms", "2000")]).await;
     let gate = Arc::new(Notify::new());
     set(&fault, Fault::Waits(gate.clone()));
     let response = server.agent().decide(shell("allow x")).await.unwrap().into_inner();
