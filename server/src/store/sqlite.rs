@@ -1,7 +1,7 @@
 //! The SQLite backend: one file, one writer task, several readers.
 //!
 //! WAL mode, so that reads never wait for the writer; `synchronous=FULL`, so that a commit is on disk when it returns.
-//! Everything that is written goes through the one [`writer`] task, which makes one transaction of all that waits. The
+//! Everything that is written goes through the one `writer` task, which makes one transaction of all that waits. The
 //! server's lock file keeps other servers away; `busy_timeout` is only for a person with a `sqlite3` shell.
 
 mod read;
