@@ -106,6 +106,12 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
+        } else if texts::changes_git_configuration(command) {
+            let what = "it changes git's configuration, which can name programs for git to run";
+            (
+                Part::by_mode(self, ActionClass::Protected, subject, what),
+                Reach::Nothing,
+            )
         } else if command.class == CommandClass::SelfChange {
             let what = "it changes Portcullis itself";
             (
@@ -331,15 +337,23 @@ impl World<'_> {
         let mut accesses = command.files.clone();
         if is_search_with_tests(command) {
             // `find . -name x -delete` deletes what it finds, not the folder it looks in.
+            let mut found = false;
             for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
                 if let FileTarget::Path(folder) = &access.target {
-                    let pattern = format!("{}/\u{1}found/**", folder.as_str().trim_end_matches('/'));
+                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
                     access.target = FileTarget::Pattern {
                         folder: folder.clone(),
                         pattern,
                     };
+                    found = true;
                 }
             }
+            // Where rules are about files, what is found may be one of them.
+            accesses.extend(found.then(|| FileAccess {
+                target: FileTarget::Unknown("what find finds".to_owned()),
+                access: Access::Delete,
+                redirection: false,
+            }));
         }
         let fed = command
             .seen_through
@@ -554,25 +568,17 @@ fn escapes(command: &Command) -> bool {
     command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
 }
 
-/// Whether it is a `find` that narrows what it finds.
+/// Whether it is a `find` that narrows what it finds, and not to something protected.
 fn is_search_with_tests(command: &Command) -> bool {
+    let words = || command.words.iter().filter_map(crate::shell::Word::literal);
     let test = |word: &str| {
         matches!(
             word,
-            "-name"
-                | "-iname"
-                | "-path"
-                | "-ipath"
-                | "-wholename"
-                | "-regex"
-                | "-iregex"
-                | "-empty"
-                | "-newer"
-                | "-mtime"
-                | "-size"
+            "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
         )
     };
-    command.program_name() == Some("find") && command.words.iter().filter_map(crate::shell::Word::literal).any(test)
+    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
+    command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
 }
 
 /// A command for people: with its assignments.
