@@ -82,8 +82,12 @@ impl World<'_> {
         })
     }
 
-    /// The allow rule for every command, if there is one.
+    /// The allow rule for every command, if there is one. In plan mode none counts: it only looks, and a rule that names
+    /// no command says nothing about looking.
     fn allows_everything(&self) -> Option<RuleId> {
+        if self.request.mode == Mode::Plan {
+            return None;
+        }
         let ids = self.rules.index().shell(std::iter::empty());
         self.shell_rule(&ids, Effect::Allow, crate::rule::TextPattern::is_everything)
     }
@@ -208,6 +212,7 @@ impl World<'_> {
                     };
                     rule.effect == Effect::Allow
                         && (pattern.is_exact() || !escapes)
+                        && !pattern.is_everything()
                         && narrow.iter().any(|text| pattern.matches(text))
                 })
             })
