@@ -45,6 +45,11 @@ const PLAIN_WRAPPERS: &[&str] = &[
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
 
+/// Longest word that is looked at as a path, in bytes: the kernel takes no longer one.
+const MAX_NAME: usize = 4096;
+/// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
+const MAX_NAMED: usize = 16;
+
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
         analyse(&self.workspace, line)
@@ -439,14 +444,8 @@ impl World<'_> {
     fn judge_words<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
         let index = self.rules.index();
         let effects = [Effect::Deny, Effect::Ask];
-        let has_rules = effects
-            .iter()
-            .any(|effect| !index.paths(PathVerb::Read, *effect).is_empty());
-        let git = matches!(
-            command.program().and_then(|program| program.rsplit('/').next()),
-            Some("git")
-        );
-        let relevant = has_rules && (git || command.class == CommandClass::Other);
+        let git = command.program_name() == Some("git");
+        let relevant = git || command.class == CommandClass::Other;
         let known = |path: &AbsPath| {
             command
                 .files
@@ -459,24 +458,24 @@ impl World<'_> {
             .skip(1)
             .filter(move |_| relevant)
             .filter_map(crate::shell::Word::literal)
-            .filter(|word| word.len() < 4096 && !word.contains(char::is_whitespace))
+            .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))
             .filter_map(move |text| {
                 let path = self.resolve(text).filter(|path| !known(path))?;
+                let subject = format!("names {text}");
+                if self.is_own_secret(&path) {
+                    let reason = "it holds Portcullis' own secrets";
+                    return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
+                }
                 let id = effects
                     .iter()
                     .flat_map(|effect| index.paths(PathVerb::Read, *effect))
                     .copied()
                     .find(|id| self.deny_covers(*id, &path))?;
-                let subject = format!("names {text}");
-                Some(Part::perhaps(
-                    self,
-                    id,
-                    subject,
-                    "the program may read this file, which is a case for",
-                ))
+                let why = "the program may read this file, which is a case for";
+                Some(Part::perhaps(self, id, subject, why))
             })
-            .take(1)
+            .take(MAX_NAMED)
     }
 
     fn judge_opaque(&self, opaque: &Opaque) -> Part {
