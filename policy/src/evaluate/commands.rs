@@ -45,6 +45,11 @@ const PLAIN_WRAPPERS: &[&str] = &[
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
 
+/// Longest word that is looked at as a path, in bytes: the kernel takes no longer one.
+const MAX_NAME: usize = 4096;
+/// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
+const MAX_NAMED: usize = 16;
+
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
         analyse(&self.workspace, line)
@@ -82,8 +87,12 @@ impl World<'_> {
         })
     }
 
-    /// The allow rule for every command, if there is one.
+    /// The allow rule for every command, if there is one. In plan mode none counts: it only looks, and a rule that names
+    /// no command says nothing about looking.
     fn allows_everything(&self) -> Option<RuleId> {
+        if self.request.mode == Mode::Plan {
+            return None;
+        }
         let ids = self.rules.index().shell(std::iter::empty());
         self.shell_rule(&ids, Effect::Allow, crate::rule::TextPattern::is_everything)
     }
@@ -106,6 +115,12 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
+        } else if texts::changes_git_configuration(command) {
+            let what = "it changes git's configuration, which can name programs for git to run";
+            (
+                Part::by_mode(self, ActionClass::Protected, subject, what),
+                Reach::Nothing,
+            )
         } else if command.class == CommandClass::SelfChange {
             let what = "it changes Portcullis itself";
             (
@@ -202,6 +217,7 @@ impl World<'_> {
                     };
                     rule.effect == Effect::Allow
                         && (pattern.is_exact() || !escapes)
+                        && !pattern.is_everything()
                         && narrow.iter().any(|text| pattern.matches(text))
                 })
             })
@@ -331,15 +347,23 @@ impl World<'_> {
         let mut accesses = command.files.clone();
         if is_search_with_tests(command) {
             // `find . -name x -delete` deletes what it finds, not the folder it looks in.
+            let mut found = false;
             for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
                 if let FileTarget::Path(folder) = &access.target {
-                    let pattern = format!("{}/\u{1}found/**", folder.as_str().trim_end_matches('/'));
+                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
                     access.target = FileTarget::Pattern {
                         folder: folder.clone(),
                         pattern,
                     };
+                    found = true;
                 }
             }
+            // Where rules are about files, what is found may be one of them.
+            accesses.extend(found.then(|| FileAccess {
+                target: FileTarget::Unknown("what find finds".to_owned()),
+                access: Access::Delete,
+                redirection: false,
+            }));
         }
         let fed = command
             .seen_through
@@ -420,14 +444,8 @@ impl World<'_> {
     fn judge_words<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
         let index = self.rules.index();
         let effects = [Effect::Deny, Effect::Ask];
-        let has_rules = effects
-            .iter()
-            .any(|effect| !index.paths(PathVerb::Read, *effect).is_empty());
-        let git = matches!(
-            command.program().and_then(|program| program.rsplit('/').next()),
-            Some("git")
-        );
-        let relevant = has_rules && (git || command.class == CommandClass::Other);
+        let git = command.program_name() == Some("git");
+        let relevant = git || command.class == CommandClass::Other;
         let known = |path: &AbsPath| {
             command
                 .files
@@ -440,24 +458,24 @@ impl World<'_> {
             .skip(1)
             .filter(move |_| relevant)
             .filter_map(crate::shell::Word::literal)
-            .filter(|word| word.len() < 4096 && !word.contains(char::is_whitespace))
+            .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))
             .filter_map(move |text| {
                 let path = self.resolve(text).filter(|path| !known(path))?;
+                let subject = format!("names {text}");
+                if self.is_own_secret(&path) {
+                    let reason = "it holds Portcullis' own secrets";
+                    return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
+                }
                 let id = effects
                     .iter()
                     .flat_map(|effect| index.paths(PathVerb::Read, *effect))
                     .copied()
                     .find(|id| self.deny_covers(*id, &path))?;
-                let subject = format!("names {text}");
-                Some(Part::perhaps(
-                    self,
-                    id,
-                    subject,
-                    "the program may read this file, which is a case for",
-                ))
+                let why = "the program may read this file, which is a case for";
+                Some(Part::perhaps(self, id, subject, why))
             })
-            .take(1)
+            .take(MAX_NAMED)
     }
 
     fn judge_opaque(&self, opaque: &Opaque) -> Part {
@@ -554,25 +572,17 @@ fn escapes(command: &Command) -> bool {
     command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
 }
 
-/// Whether it is a `find` that narrows what it finds.
+/// Whether it is a `find` that narrows what it finds, and not to something protected.
 fn is_search_with_tests(command: &Command) -> bool {
+    let words = || command.words.iter().filter_map(crate::shell::Word::literal);
     let test = |word: &str| {
         matches!(
             word,
-            "-name"
-                | "-iname"
-                | "-path"
-                | "-ipath"
-                | "-wholename"
-                | "-regex"
-                | "-iregex"
-                | "-empty"
-                | "-newer"
-                | "-mtime"
-                | "-size"
+            "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
         )
     };
-    command.program_name() == Some("find") && command.words.iter().filter_map(crate::shell::Word::literal).any(test)
+    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
+    command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
 }
 
 /// A command for people: with its assignments.

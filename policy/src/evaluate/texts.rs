@@ -7,7 +7,7 @@
 use crate::{
     Effect,
     rule::TextPattern,
-    shell::{Analysis, Command, OpaqueReason, Word, quote},
+    shell::{Analysis, Command, CommandClass, OpaqueReason, Word, quote},
 };
 
 /// Names that well-known programs look at begin or end so. A variable that is already exported reaches them even when it is
@@ -228,6 +228,25 @@ fn without_git_options(rest: &[Word]) -> &[Word] {
     rest
 }
 
+/// Whether it is a `git config` that does not only look.
+pub(super) fn changes_git_configuration(command: &Command) -> bool {
+    let reads = matches!(command.class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
+    command.program_name() == Some("git")
+        && !reads
+        && command
+            .words
+            .get(1..)
+            .and_then(|rest| without_git_options(rest).split_first())
+            .is_some_and(|(sub, rest)| {
+                let looks = |word: &Word| {
+                    word.literal().is_some_and(|text| {
+                        matches!(text, "get" | "list" | "-l" | "--list") || text.starts_with("--get")
+                    })
+                };
+                sub.literal() == Some("config") && !rest.first().is_some_and(looks)
+            })
+}
+
 fn unique(mut texts: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     texts.retain(|text| seen.insert(text.clone()));
@@ -267,7 +286,7 @@ pub(crate) fn matches_command(pattern: &TextPattern, command: &Command, effect: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Assignment, CommandClass};
+    use crate::shell::Assignment;
 
     fn command(text: &str, words: &[&str], assigned: &[(&str, &str)]) -> Command {
         Command {
