@@ -1,0 +1,262 @@
+//! With the real engine: pushed policy, host documents and the starter policy decide.
+
+use portcullis_proto::v1;
+use portcullis_server::serve::Seams;
+
+use crate::harness::{Running, facts, shell, start_with};
+
+async fn start() -> Running {
+    start_with(Seams::default(), &[]).await
+}
+
+async fn push(server: &Running, text: &str) {
+    let request = v1::PushRequest {
+        content: text.into(),
+        ..Default::default()
+    };
+    let response = server.policies().push(request).await.unwrap().into_inner();
+    assert!(
+        matches!(response.result, Some(v1::push_response::Result::Accepted(_))),
+        "{response:?}"
+    );
+}
+
+fn with_user_rules(command: &str, text: &str) -> v1::DecideRequest {
+    let document = v1::HostDocument {
+        layer: v1::Layer::User.into(),
+        path: "/home/p/.config/portcullis/policy.jsonc".into(),
+        content: text.into(),
+    };
+    v1::DecideRequest {
+        facts: Some(v1::HostFacts {
+            documents: vec![document],
+            ..facts()
+        }),
+        ..shell(command)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pushed_team_deny_beats_a_user_allow_on_the_very_next_call() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let request = || {
+        with_user_rules(
+            "acme-deploy now",
+            r#"{ "permissions": { "allow": ["Bash(acme-deploy *)"] } }"#,
+        )
+    };
+    let before = server.host().decide(request()).await.unwrap().into_inner();
+    assert_eq!(before.effect(), v1::Effect::Allow, "{before:?}");
+    push(
+        &server,
+        "{\n  \"permissions\": {\n    \"deny\": [\"Bash(acme-deploy *)\"]\n  }\n}",
+    )
+    .await;
+    let after = server.host().decide(request()).await.unwrap().into_inner();
+    assert_eq!(
+        (after.effect(), after.decided_by(), after.policy_version),
+        (v1::Effect::Deny, v1::DecidedBy::Rule, 3)
+    );
+    let rule = after.rule.unwrap();
+    assert_eq!(
+        (rule.document.as_str(), rule.line, rule.layer()),
+        ("team policy v3", 3, v1::Layer::Team)
+    );
+    let (_, recorded) = server.decision_records().await.remove(0);
+    assert_eq!(recorded.rule.unwrap(), rule);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_host_the_users_documents_allow_nothing() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let request = with_user_rules(
+        "acme-deploy now",
+        r#"{ "permissions": { "allow": ["Bash(acme-deploy *)"] } }"#,
+    );
+    let direct = server.agent().decide(request.clone()).await.unwrap().into_inner();
+    assert_ne!(direct.effect(), v1::Effect::Allow);
+    let forwarded = server.host().decide(request).await.unwrap().into_inner();
+    assert_eq!(forwarded.effect(), v1::Effect::Allow, "the control");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_starter_policy_is_in_force_on_a_fresh_server() {
+    let server = start().await;
+    let active = server
+        .policies()
+        .get(v1::GetRequest { version: 0 })
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(active.content, portcullis_policy::starter::TEAM.as_bytes());
+    let version = active.version.unwrap();
+    assert_eq!((version.version, version.author.as_str()), (1, "portcullis-server"));
+    assert!(version.rule_count > 20);
+    let forced = v1::DecideRequest {
+        facts: Some(facts()),
+        ..shell("git push --force origin main")
+    };
+    let forced = server.host().decide(forced).await.unwrap().into_inner();
+    assert_ne!(forced.effect(), v1::Effect::Allow, "{forced:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_policy_that_cannot_be_read_any_more_allows_nothing() {
+    use sqlx::{ConnectOptions as _, Connection as _};
+    let temp = tempfile::tempdir().unwrap();
+    let server = crate::harness::start_on(temp.path(), crate::harness::scripted(), &[])
+        .await
+        .unwrap();
+    let allowed = server.agent().decide(shell("allow x")).await.unwrap().into_inner();
+    assert_eq!(allowed.effect(), v1::Effect::Allow, "the control");
+    server.server.stop().await.unwrap();
+    let path = temp.path().join("server/portcullis.db");
+    let mut connection = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(path)
+        .connect()
+        .await
+        .unwrap();
+    // As a version with another idea of a policy would have written it.
+    let stored = "INSERT INTO policy_versions SELECT team, 2, digest, author, created_at_ns, comment, file_name, rule_count, x'5b5d'
+                  FROM policy_versions; UPDATE active_policies SET version = 2";
+    sqlx::raw_sql(stored).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let server = crate::harness::start_on(temp.path(), crate::harness::scripted(), &[])
+        .await
+        .unwrap();
+    let response = server.agent().decide(shell("allow x")).await.unwrap().into_inner();
+    assert_eq!(
+        (response.effect(), response.decided_by()),
+        (v1::Effect::Ask, v1::DecidedBy::Failure)
+    );
+    assert!(
+        response.user_message.contains("team policy v2 cannot be read"),
+        "{}",
+        response.user_message
+    );
+    push(&server, "{}").await;
+    let repaired = server.agent().decide(shell("allow x")).await.unwrap().into_inner();
+    assert_eq!(repaired.effect(), v1::Effect::Allow);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_or_nested_too_deep_is_judged_or_refused_but_never_allowed() {
+    let server = start().await;
+    let long = format!("echo {}", "a".repeat(100_000));
+    let operands = format!("rm {}", (0..10_000).map(|at| format!("/x/{at} ")).collect::<String>());
+    let deep = format!("{}{}", "$(".repeat(20_000), ")".repeat(20_000));
+    let many = "true; ".repeat(100_000);
+    let substitutions = format!("echo {}", "`".repeat(50_001));
+    for command in [&long, &operands, &deep, &many, &substitutions] {
+        let request = v1::DecideRequest {
+            facts: Some(facts()),
+            ..shell(command)
+        };
+        let response = server.host().decide(request).await.unwrap().into_inner();
+        assert!(!response.decision_id.is_empty(), "it is on record");
+        if command != &long && command != &many {
+            assert_ne!(response.effect(), v1::Effect::Allow, "{response:?}");
+        }
+    }
+    let records = server.decision_records().await;
+    assert_eq!(records.len(), 5);
+    assert!(
+        records
+            .iter()
+            .all(|(_, decision)| decision.input_json.len() <= 16 * 1024)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_is_not_utf8_is_refused_with_its_field() {
+    let server = start().await;
+    let mut request = shell("x");
+    request.call.as_mut().unwrap().input_json = b"{\"command\":\"ls \xff\"}".to_vec();
+    let status = server.agent().decide(request).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::InvalidArgument);
+    assert!(status.message().contains("call.input_json"), "{status}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_tool_is_asked_for() {
+    let server = start().await;
+    let mut request = v1::DecideRequest {
+        facts: Some(facts()),
+        ..shell("x")
+    };
+    request.call.as_mut().unwrap().tool_name = "LaunchRocket".into();
+    let response = server.host().decide(request).await.unwrap().into_inner();
+    assert_eq!(response.effect(), v1::Effect::Ask);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_rules_count_for_their_call_only() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let plain = || v1::DecideRequest {
+        facts: Some(facts()),
+        ..shell("acme-deploy now")
+    };
+    let with = |allow: &[&str], deny: &[&str]| {
+        let list = |rules: &[&str]| rules.iter().map(ToString::to_string).collect();
+        v1::DecideRequest {
+            session_rules: Some(v1::SessionRules {
+                allow: list(allow),
+                deny: list(deny),
+            }),
+            ..plain()
+        }
+    };
+    let rule = "Bash(acme-deploy *)";
+    for (request, expected) in [
+        (plain(), v1::Effect::Ask),
+        (with(&[rule], &[]), v1::Effect::Allow),
+        (plain(), v1::Effect::Ask),
+        (with(&[], &[rule]), v1::Effect::Deny),
+        (with(&[rule], &[rule]), v1::Effect::Deny),
+        (with(&[rule], &[]), v1::Effect::Allow),
+    ] {
+        let response = server.host().decide(request).await.unwrap().into_inner();
+        assert_eq!(response.effect(), expected, "{response:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_document_counts_at_once_and_trust_is_no_accident_of_the_cache() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let rules = |effect: &str| format!(r#"{{ "permissions": {{ "{effect}": ["Bash(acme-deploy *)"] }} }}"#);
+    let project = |text: String, project_trusted| {
+        let document = v1::HostDocument {
+            layer: v1::Layer::Project.into(),
+            path: "/w/.portcullis/policy.jsonc".into(),
+            content: text.into_bytes(),
+        };
+        let facts = v1::HostFacts {
+            documents: vec![document],
+            project_trusted,
+            ..facts()
+        };
+        v1::DecideRequest {
+            facts: Some(facts),
+            ..shell("acme-deploy now")
+        }
+    };
+    for (text, trusted, expected) in [
+        (rules("allow"), true, v1::Effect::Allow),
+        (rules("allow"), false, v1::Effect::Ask),
+        (rules("deny"), false, v1::Effect::Deny),
+        (rules("deny"), true, v1::Effect::Deny),
+        (rules("allow"), true, v1::Effect::Allow),
+    ] {
+        let response = server
+            .host()
+            .decide(project(text.clone(), trusted))
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(response.effect(), expected, "{text} trusted {trusted}: {response:?}");
+    }
+}
