@@ -5,14 +5,20 @@ use crate::{
     decision::Obligation,
     facts::SandboxOffer,
     mode::ActionClass,
-    rule::{Matcher, PathVerb, Rule, host_of},
+    rule::Matcher,
     ruleset::RuleId,
     shell::{
         self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, Opaque, OpaqueReason,
+        Word,
     },
 };
 
-use super::{files::Cover, part::Part, suggest, texts, world::World};
+use super::{
+    files::Cover,
+    part::Part,
+    suggest, texts,
+    world::{World, resolve},
+};
 
 /// A judged line.
 pub(super) struct Line {
@@ -44,11 +50,6 @@ const PLAIN_WRAPPERS: &[&str] = &[
 
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
-
-/// Longest word that is looked at as a path, in bytes: the kernel takes no longer one.
-const MAX_NAME: usize = 4096;
-/// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
-const MAX_NAMED: usize = 16;
 
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
@@ -269,7 +270,13 @@ impl World<'_> {
         subject: String,
     ) -> Part {
         let other = |what: &str, subject: String| Part::by_mode(self, ActionClass::OtherCommand, subject, what);
-        if command.class == CommandClass::Other {
+        // `tee` writes its operands and does nothing else.
+        let class = if command.program() == Some("tee") && !command.files.is_empty() {
+            CommandClass::FileChange
+        } else {
+            command.class
+        };
+        if class == CommandClass::Other {
             return other("a command", subject);
         }
         if identity {
@@ -282,7 +289,7 @@ impl World<'_> {
         if !command.assignments_harmless() {
             return other("a command with variables that can change what it does", subject);
         }
-        match command.class {
+        match class {
             CommandClass::ReadOnly => Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks"),
             CommandClass::ReadOnlyGit => {
                 if !self.repository_is_quiet() {
@@ -298,15 +305,7 @@ impl World<'_> {
                 Part::by_mode(self, ActionClass::EditInside, subject, "it changes files")
             }
             CommandClass::ChangeDirectory => {
-                let target = match command.words.get(1) {
-                    None => self.workspace.home.clone(),
-                    Some(word) => word.literal().and_then(|text| self.resolve(text)),
-                };
-                let known = command.files.first().and_then(|access| match &access.target {
-                    FileTarget::Path(path) => Some(path.clone()),
-                    _ => None,
-                });
-                let inside = known.or(target).is_some_and(|folder| self.is_inside(&folder));
+                let inside = folder_of_cd(&self.workspace, command).is_some_and(|folder| self.is_inside(&folder));
                 let class = if inside {
                     ActionClass::ReadInside
                 } else {
@@ -333,57 +332,8 @@ impl World<'_> {
     fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
         analysis.commands.iter().take(index).any(|before| {
             before.class == CommandClass::ChangeDirectory
-                && before
-                    .words
-                    .get(1)
-                    .and_then(crate::shell::Word::literal)
-                    .and_then(|text| self.resolve(text))
-                    .is_none_or(|folder| folder != self.workspace.cwd)
+                && folder_of_cd(&self.workspace, before).is_none_or(|folder| folder != self.workspace.cwd)
         })
-    }
-
-    /// The files of a command, and those that its input may name.
-    fn accesses(&self, command: &Command) -> Vec<FileAccess> {
-        let mut accesses = command.files.clone();
-        if is_search_with_tests(command) {
-            // `find . -name x -delete` deletes what it finds, not the folder it looks in.
-            let mut found = false;
-            for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
-                if let FileTarget::Path(folder) = &access.target {
-                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
-                    access.target = FileTarget::Pattern {
-                        folder: folder.clone(),
-                        pattern,
-                    };
-                    found = true;
-                }
-            }
-            // Where rules are about files, what is found may be one of them.
-            accesses.extend(found.then(|| FileAccess {
-                target: FileTarget::Unknown("what find finds".to_owned()),
-                access: Access::Delete,
-                redirection: false,
-            }));
-        }
-        let fed = command
-            .seen_through
-            .iter()
-            .any(|context| matches!(context, Context::Changing(label) if is_feeder(label)));
-        let reads = matches!(command.class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
-        if fed
-            && reads
-            && !matches!(
-                command.program(),
-                Some("echo" | "printf" | "true" | "false" | "basename" | "dirname")
-            )
-        {
-            accesses.push(FileAccess {
-                target: FileTarget::Unknown("names from the input".to_owned()),
-                access: Access::Read,
-                redirection: false,
-            });
-        }
-        accesses
     }
 
     fn cover(&self, reach: Reach, command: &Command, access: &FileAccess) -> Cover {
@@ -408,76 +358,6 @@ impl World<'_> {
         }
     }
 
-    /// Denies and asks on hosts hold for commands that contact them; allows do not, for a command does more than fetch.
-    fn judge_urls<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        command.urls.iter().filter_map(|url| {
-            let subject = format!("contacts {url}");
-            if let Some(path) = url.strip_prefix("file://") {
-                let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or("/");
-                let part = self.judge_path(&AbsPath::root().join(path), Access::Read, Cover::None);
-                return (part.verdict != Verdict::Allow).then_some(part);
-            }
-            let spelled = if url.contains("://") { url.clone() } else { format!("https://{url}") };
-            let host = host_of(&spelled);
-            let ids = self.rules.index().hosts(host.as_deref());
-            let narrows = |rule: &Rule| rule.effect != Effect::Allow;
-            match &host {
-                Some(host) => ids
-                    .into_iter()
-                    .find(|id| {
-                        self.rule(*id).is_some_and(|rule| {
-                            narrows(rule)
-                                && matches!(&rule.matcher, Matcher::Fetch(p) if p.as_ref().is_none_or(|p| p.matches(host)))
-                        })
-                    })
-                    .map(|id| Part::by_rule(self, id, subject)),
-                None if self.rules.index().names_hosts() => Some(Part::unknown(
-                    subject,
-                    "which host it is cannot be told, and rules name hosts",
-                )),
-                None => None,
-            }
-        })
-    }
-
-    /// Programs that are not known to touch only what is in `files` may read any file they name: `tar -cf - .env`.
-    fn judge_words<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let index = self.rules.index();
-        let effects = [Effect::Deny, Effect::Ask];
-        let git = command.program_name() == Some("git");
-        let relevant = git || command.class == CommandClass::Other;
-        let known = |path: &AbsPath| {
-            command
-                .files
-                .iter()
-                .any(|access| matches!(&access.target, FileTarget::Path(own) if own == path))
-        };
-        command
-            .words
-            .iter()
-            .skip(1)
-            .filter(move |_| relevant)
-            .filter_map(crate::shell::Word::literal)
-            .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
-            .flat_map(move |word| candidates(word, git))
-            .filter_map(move |text| {
-                let path = self.resolve(text).filter(|path| !known(path))?;
-                let subject = format!("names {text}");
-                if self.is_own_secret(&path) {
-                    let reason = "it holds Portcullis' own secrets";
-                    return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
-                }
-                let id = effects
-                    .iter()
-                    .flat_map(|effect| index.paths(PathVerb::Read, *effect))
-                    .copied()
-                    .find(|id| self.deny_covers(*id, &path))?;
-                let why = "the program may read this file, which is a case for";
-                Some(Part::perhaps(self, id, subject, why))
-            })
-            .take(MAX_NAMED)
-    }
-
     fn judge_opaque(&self, opaque: &Opaque) -> Part {
         let seen: Vec<String> = opaque
             .seen_through
@@ -487,7 +367,9 @@ impl World<'_> {
         let subject = opaque.text.clone();
         let why = opaque.reason.describe();
         let never = matches!(opaque.reason, OpaqueReason::Unparsable | OpaqueReason::TooLarge);
-        let part = if never || self.rules.has_scoped_shell_rule() {
+        // What a function runs is judged where it is defined, so it hides nothing from a rule.
+        let function = opaque.reason == OpaqueReason::Redefinition && opaque.text.ends_with("()");
+        let part = if never || (self.rules.has_scoped_shell_rule() && !function) {
             let denied = self.request.mode == Mode::Plan;
             if denied {
                 Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
@@ -552,12 +434,33 @@ pub(super) fn analyse(workspace: &crate::request::Workspace, line: &str) -> Anal
     shell::analyse(line, &context, Limits::default())
 }
 
+/// Where a `cd` leads, if that is known: by its words, with `$HOME` read as the home folder.
+pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Command) -> Option<AbsPath> {
+    let goes = |access: &&FileAccess| !access.redirection && access.access == Access::Read;
+    if let Some(FileTarget::Path(path)) = command.files.iter().find(goes).map(|access| &access.target) {
+        return Some(path.clone());
+    }
+    match command.words.get(1) {
+        None => workspace.home.clone(),
+        Some(Word::Literal(text)) => resolve(workspace, text),
+        Some(Word::Dynamic { source, .. }) => {
+            let source = source.trim_matches('"');
+            let rest = ["${HOME}", "$HOME"].iter().find_map(|home| source.strip_prefix(home))?;
+            let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+            let whole = rest.is_empty() || rest.starts_with('/');
+            (whole && rest.chars().all(plain))
+                .then(|| Some(workspace.home.as_ref()?.join(rest.trim_start_matches('/'))))
+                .flatten()
+        }
+    }
+}
+
 fn first_word(label: &str) -> &str {
     let word = label.split_whitespace().next().unwrap_or_default();
     word.rsplit('/').next().unwrap_or_default()
 }
 
-fn is_feeder(label: &str) -> bool {
+pub(super) fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
 }
 
@@ -568,21 +471,8 @@ fn escapes(command: &Command) -> bool {
     };
     let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
-    let mut words = command.words.iter().filter_map(crate::shell::Word::literal);
+    let mut words = command.words.iter().filter_map(Word::literal);
     command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
-}
-
-/// Whether it is a `find` that narrows what it finds, and not to something protected.
-fn is_search_with_tests(command: &Command) -> bool {
-    let words = || command.words.iter().filter_map(crate::shell::Word::literal);
-    let test = |word: &str| {
-        matches!(
-            word,
-            "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
-        )
-    };
-    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
-    command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
 }
 
 /// A command for people: with its assignments.
@@ -608,22 +498,5 @@ fn display(command: &Command) -> String {
         out.push_str("=… ");
     }
     out.push_str(&command.text);
-    out
-}
-
-/// What of a word can name a file: itself, what follows `=` or `@`; for git what follows the colon of `HEAD:path`.
-fn candidates(word: &str, git: bool) -> Vec<&str> {
-    if git {
-        return word
-            .split_once(':')
-            .map(|(_, path)| path)
-            .filter(|path| !path.is_empty())
-            .into_iter()
-            .collect();
-    }
-    let mut out = vec![word];
-    out.extend(word.split_once('=').map(|(_, value)| value));
-    out.extend(word.rsplit_once('@').map(|(_, value)| value));
-    out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
     out
 }
