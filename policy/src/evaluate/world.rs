@@ -145,16 +145,15 @@ impl<'a> World<'a> {
             || really_pattern.is_some_and(|pattern| own.meets(&pattern, named) || own.meets(&pattern, really))
     }
 
-    /// Whether git's read-only commands really only read here: the project is trusted, and its configuration is known to
-    /// run nothing.
+    /// Whether git's read-only commands really only read here: its configuration is known to run nothing, or the person
+    /// trusts the project whose configuration it is.
     pub(super) fn repository_is_quiet(&self) -> bool {
         let facts = &self.request.facts;
-        facts.project_trusted
-            && match &facts.repository {
-                Repository::Unknown => false,
-                Repository::None => true,
-                Repository::Known { executing_keys, .. } => executing_keys.is_empty(),
-            }
+        match &facts.repository {
+            Repository::Unknown => false,
+            Repository::None => true,
+            Repository::Known { executing_keys, .. } => executing_keys.is_empty() || facts.project_trusted,
+        }
     }
 
     /// Whether a program's name leads to the program that everybody means by it: not to a file of the workspace or of a
