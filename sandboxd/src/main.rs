@@ -1,0 +1,2 @@
+//! `portcullis-sandboxd`.
+fn main() {}
