@@ -27,14 +27,6 @@ pub enum Unpreparable {
         #[source]
         source: io::Error,
     },
-    /// A folder of the workspace now leads somewhere else than when the call was decided.
-    #[error("the workspace folder `{}` leads to `{}` now", path.display(), real.display())]
-    Moved {
-        /// As signed.
-        path: PathBuf,
-        /// Where it leads.
-        real: PathBuf,
-    },
     /// A hidden path contains the workspace.
     #[error("the hidden path `{}` contains the workspace", .0.display())]
     HiddenWorkspace(PathBuf),
@@ -75,9 +67,6 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
             path: path.clone(),
             source,
         })?;
-        if real != path {
-            return Err(Unpreparable::Moved { path, real });
-        }
         roots.push(real);
     }
     let mut visible: Vec<PathBuf> = extras

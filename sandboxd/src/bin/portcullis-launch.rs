@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let mode = arguments.next();
     match mode.as_deref().and_then(|mode| mode.to_str()) {
         Some("run") => run(),
+        Some("canary") => canary(arguments.next()),
         Some("exec") => match exec_mode::run(arguments) {
             Ok(status) => ExitCode::from(status),
             Err(error) => {
@@ -61,6 +62,16 @@ fn run() -> ExitCode {
             let _ = spec::write_report(File::from(to_daemon), spec::Event::Refused(failed.to_report()));
             ExitCode::from(FAILED)
         }
+    }
+}
+
+/// Runs inside a sandbox that the daemon sets up to see whether it holds: succeeds if a file outside cannot be made.
+fn canary(outside: Option<std::ffi::OsString>) -> ExitCode {
+    match outside.map(File::create_new) {
+        Some(Err(error)) if matches!(error.raw_os_error(), Some(libc::EROFS | libc::EACCES | libc::EPERM)) => {
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::FAILURE,
     }
 }
 

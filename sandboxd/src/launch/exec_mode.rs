@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::path::PathBuf;
 
+use portcullis_policy::protected::sandbox_read_only_patterns;
 use portcullis_proto::v1::{Enforcement, NetworkAccess, SandboxProfile, WorkspaceAccess};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -43,23 +44,6 @@ const LEFT_OUT: [&str; 6] = [
     "TMPDIR",
     "TMP",
     "TEMP",
-];
-
-/// Protected names until the profile brings its own.
-const READ_ONLY_PATTERNS: [&str; 13] = [
-    ".git/hooks",
-    ".git/config",
-    ".git/config.worktree",
-    ".git/info/attributes",
-    ".portcullis",
-    ".vscode",
-    ".idea",
-    ".cursor/*.json",
-    ".claude/*.json",
-    ".claude/commands",
-    ".claude/agents",
-    ".mcp.json",
-    ".gitmodules",
 ];
 
 /// A sandbox policy file, as the person writes it.
@@ -180,7 +164,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         .into(),
         roots: vec![text(&workspace)],
         read_write_paths: policy.additional_readwrite_paths.iter().map(text).collect(),
-        read_only_patterns: READ_ONLY_PATTERNS.map(str::to_owned).to_vec(),
+        read_only_patterns: sandbox_read_only_patterns().iter().map(ToString::to_string).collect(),
         masked_paths: policy.deny_read.iter().map(text).collect(),
         network: NetworkAccess::None.into(),
         ..SandboxProfile::default()

@@ -1,4 +1,4 @@
-//! Patterns of protected paths: names separated by `/`, `*` and `?` within a name.
+//! Patterns of protected paths: names separated by `/`, `*` and `?` within a name, `**` for any number of folders.
 //!
 //! They are relative to a root of the workspace or to a repository found in it. One that begins with `.git/` also applies
 //! inside every git folder, wherever that lies (bare repositories, submodules, linked worktrees).
@@ -31,7 +31,6 @@ impl Pattern {
         for segment in &segments {
             match segment.as_str() {
                 "" | "." | ".." => return Err("has an empty, `.` or `..` segment"),
-                "**" => return Err("`**` is not supported"),
                 _ if segment.contains(['[', '\0']) => return Err("has a character that is not supported"),
                 _ => {}
             }
@@ -59,10 +58,13 @@ impl fmt::Display for Pattern {
 }
 
 /// Calls `take` with every existing path below `folder` that the segments name. Returns whether none was left out.
-pub fn expand(folder: &Path, segments: &[String], take: &mut impl FnMut(PathBuf)) -> bool {
+pub fn expand(folder: &Path, segments: &[String], take: &mut dyn FnMut(PathBuf)) -> bool {
     let Some((segment, rest)) = segments.split_first() else {
         return true;
     };
+    if segment == "**" {
+        return expand_any_depth(folder, rest, take);
+    }
     let mut visit = |path: PathBuf| {
         if rest.is_empty() {
             take(path);
@@ -85,6 +87,26 @@ pub fn expand(folder: &Path, segments: &[String], take: &mut impl FnMut(PathBuf)
         }
         if name_matches(segment.as_bytes(), entry.file_name().as_bytes()) {
             complete &= visit(entry.path());
+        }
+    }
+    complete
+}
+
+/// `**`: the rest of the pattern in `folder` and in every folder below it, links not followed.
+fn expand_any_depth(folder: &Path, rest: &[String], take: &mut dyn FnMut(PathBuf)) -> bool {
+    let mut complete = true;
+    let mut left = MAX_NAMES;
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        complete &= expand(&folder, rest, take);
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
         }
     }
     complete
@@ -150,8 +172,21 @@ mod tests {
     }
 
     #[test]
+    fn two_stars_stand_for_any_depth() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("a/b/c")).unwrap();
+        for name in ["x.json", "a/x.json", "a/b/c/x.json", "a/x.toml"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let Pattern(segments) = Pattern::parse("**/*.json").unwrap();
+        let mut found = Vec::new();
+        assert!(expand(folder.path(), &segments, &mut |path| found.push(path)));
+        assert_eq!(found.len(), 3);
+    }
+
+    #[test]
     fn what_is_not_understood_is_no_pattern() {
-        for text in ["/abs", "a/../b", "a//b", "**/x", "!a", "[ab]", ""] {
+        for text in ["/abs", "a/../b", "a//b", "!a", "[ab]", ""] {
             assert!(Pattern::parse(text).is_err(), "{text}");
         }
         assert!(Pattern::parse(".vscode/").is_ok());
