@@ -1,4 +1,10 @@
 //! What a sandboxed command cannot do, each beside the proof that the same line works without the sandbox.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests are here"
+)]
 
 mod support;
 

@@ -1,4 +1,10 @@
 //! The edge: facts are the host's, failures are never an allow, caller's faults are passed on.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests are here"
+)]
 
 mod support;
 
@@ -48,6 +54,7 @@ async fn a_clients_facts_are_dropped_and_the_hosts_are_added() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn trust_is_the_persons_and_survives_a_restart() {
     let mut host = Host::start().await;
+    std::fs::create_dir(host.workspace.join(".git")).unwrap();
     let root = host.workspace.to_str().unwrap().to_owned();
     let trusted = host
         .host()
@@ -76,7 +83,7 @@ async fn trust_is_the_persons_and_survives_a_restart() {
         .await
         .unwrap()
         .into_inner();
-    assert_eq!(listed.roots, [root.clone()]);
+    assert_eq!(listed.roots, std::slice::from_ref(&root));
     let taken = host
         .host()
         .untrust_project(UntrustProjectRequest { root })
@@ -197,7 +204,7 @@ async fn a_second_daemon_is_refused_and_a_dead_ones_socket_replaced() {
         socket: None,
         server: None,
     };
-    let error = bind(options()).await.err().expect("a refusal").to_string();
+    let error = bind(options()).await.expect_err("a refusal").to_string();
     assert!(error.contains("another portcullis-sandboxd"), "{error}");
     let options = options();
     host.stop().await;
@@ -208,6 +215,6 @@ async fn a_second_daemon_is_refused_and_a_dead_ones_socket_replaced() {
     // One that somebody else listens on stays.
     std::fs::remove_file(host.places.socket()).unwrap();
     let _listener = std::os::unix::net::UnixListener::bind(host.places.socket()).unwrap();
-    let error = bind(options).await.err().expect("a refusal").to_string();
+    let error = bind(options).await.expect_err("a refusal").to_string();
     assert!(error.contains("cannot listen"), "{error}");
 }

@@ -1,4 +1,10 @@
 //! Runs: bytes both ways, ends of every kind, and nothing left behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests are here"
+)]
 
 mod support;
 

@@ -1,4 +1,10 @@
 //! A ticket permits one run of one command, here, now; everything else is refused with the check that failed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests are here"
+)]
 
 mod support;
 

@@ -1,5 +1,15 @@
 //! A daemon in this process, a server made of answers, and a client on the socket.
-#![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses a part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests use it"
+)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file is a crate of its own and uses a part"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
