@@ -1,0 +1,367 @@
+//! The texts of a command that rules on commands are compared with.
+//!
+//! An allow sees the command as written and in canonical form; a deny or ask also sees every harmless-looking variation
+//! of it: quotes gone, the program without its folder, assignments in front or not, git's global options gone. So a
+//! variation can lose an allow but never a deny.
+
+use crate::{
+    Effect,
+    rule::TextPattern,
+    shell::{Analysis, Command, CommandClass, OpaqueReason, Word, quote},
+};
+
+/// Names that well-known programs look at begin or end so. A variable that is already exported reaches them even when it is
+/// only assigned.
+const PUBLIC_BEGINNINGS: &[&str] = &[
+    "ALL_PROXY",
+    "ANSIBLE_",
+    "AWS_",
+    "AZURE_",
+    "BASH",
+    "CARGO_",
+    "CLOUDSDK_",
+    "CURL_",
+    "DENO_",
+    "DOCKER_",
+    "DYLD_",
+    "GCLOUD",
+    "GH_",
+    "GIT",
+    "GO",
+    "GRADLE_",
+    "HELM_",
+    "HOME",
+    "HTTP",
+    "JAVA_",
+    "JDK_",
+    "KUBE",
+    "LD_",
+    "LESS",
+    "MAKE",
+    "MAVEN_",
+    "NODE_",
+    "NO_PROXY",
+    "NPM_",
+    "OPENSSL_",
+    "PERL",
+    "PG",
+    "PHP",
+    "PIP_",
+    "PYTHON",
+    "RUBY",
+    "RUST",
+    "SSH_",
+    "SSL_",
+    "TERRAFORM",
+    "TF_",
+    "TMP",
+    "UV_",
+    "VAULT_",
+    "VIRTUAL_ENV",
+    "XDG_",
+    "npm_",
+];
+const PUBLIC_ENDINGS: &[&str] = &[
+    "FLAGS", "_COMMAND", "_CONFIG", "_HOME", "_OPTIONS", "_OPTS", "_PATH", "_proxy", "_PROXY",
+];
+
+/// Whether an assignment on a line of its own stays within the line, as far as names tell. Names that are known to
+/// change what runs are opaque already.
+pub(super) fn assignment_is_private(name: &str) -> bool {
+    let tool = matches!(name, "CC" | "CXX" | "LD" | "AR" | "AS" | "FC" | "TZ" | "LANG");
+    !(tool
+        || PUBLIC_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || PUBLIC_ENDINGS.iter().any(|ending| name.ends_with(ending)))
+}
+
+fn source(word: &Word) -> String {
+    match word {
+        Word::Literal(text) => quote(&["x", text]).split_off(2),
+        Word::Dynamic { source, .. } => source.clone(),
+    }
+}
+
+fn first_source(words: &[Word]) -> String {
+    match words.first() {
+        // A first word with `=` is quoted, so that it stays a program's name.
+        Some(Word::Literal(text)) => quote(&[text]),
+        Some(Word::Dynamic { source, .. }) => source.clone(),
+        None => String::new(),
+    }
+}
+
+/// Words joined as bash would read them back.
+fn canonical(words: &[Word]) -> String {
+    let mut line = first_source(words);
+    for word in words.iter().skip(1) {
+        line.push(' ');
+        line.push_str(&source(word));
+    }
+    line
+}
+
+/// Words joined without quotes, as people write rules.
+fn unquoted(words: &[Word]) -> String {
+    let texts: Vec<&str> = words
+        .iter()
+        .map(|word| match word {
+            Word::Literal(text) => text.as_str(),
+            Word::Dynamic { source, .. } => source.as_str(),
+        })
+        .collect();
+    texts.join(" ")
+}
+
+fn assignments(command: &Command) -> String {
+    let mut front = String::new();
+    for assignment in &command.assignments {
+        front.push_str(&assignment.name);
+        front.push('=');
+        front.push_str(&source(&assignment.value));
+        front.push(' ');
+    }
+    front
+}
+
+/// What an allow is compared with.
+pub(super) fn narrow(command: &Command) -> Vec<String> {
+    if command.words.is_empty() {
+        return Vec::new();
+    }
+    let plain = [command.text.clone(), canonical(&command.words)];
+    let mut out = Vec::new();
+    if !command.assignments.is_empty() {
+        // A rule may name the assignments itself.
+        let front = assignments(command);
+        out.extend(plain.iter().map(|text| format!("{front}{text}")));
+    }
+    if command.assignments_harmless() {
+        out.extend(plain);
+    }
+    unique(out)
+}
+
+/// What a deny or ask is compared with.
+pub(super) fn wide(command: &Command) -> Vec<String> {
+    if command.words.is_empty() {
+        return Vec::new();
+    }
+    let mut spellings = vec![command.words.clone()];
+    if let Some((Word::Literal(program), rest)) = command.words.split_first() {
+        let mut name = program.rsplit('/').next().unwrap_or_default().to_owned();
+        if name.is_empty() {
+            name.clone_from(program);
+        }
+        let with = |rest: &[Word]| {
+            std::iter::once(Word::Literal(name.clone()))
+                .chain(rest.iter().cloned())
+                .collect::<Vec<_>>()
+        };
+        spellings.push(with(rest));
+        if name == "git" {
+            spellings.push(with(without_git_options(rest)));
+        }
+    }
+    let mut out = vec![command.text.clone()];
+    for words in &spellings {
+        out.push(canonical(words));
+        out.push(unquoted(words));
+    }
+    if !command.assignments.is_empty() {
+        let front = assignments(command);
+        let with: Vec<String> = out.iter().map(|text| format!("{front}{text}")).collect();
+        out.extend(with);
+    }
+    unique(out)
+}
+
+/// The known pieces of a command that holds words only known at run time; `None` if it holds none.
+pub(super) fn pieces(command: &Command) -> Option<Vec<String>> {
+    let unknown = |word: &Word| matches!(word, Word::Dynamic { pattern: false, .. });
+    if !command.words.iter().any(unknown) {
+        return None;
+    }
+    let mut pieces = vec![String::new()];
+    for (index, word) in command.words.iter().enumerate() {
+        let last = pieces.last_mut()?;
+        if index > 0 {
+            last.push(' ');
+        }
+        match word {
+            Word::Dynamic { pattern: false, .. } => pieces.push(String::new()),
+            Word::Literal(text) if index == 0 => last.push_str(text.rsplit('/').next().unwrap_or_default()),
+            Word::Literal(text) | Word::Dynamic { source: text, .. } => last.push_str(text),
+        }
+    }
+    Some(pieces)
+}
+
+/// The first words of texts: the programs whose rules can be about them.
+pub(super) fn programs(texts: &[String]) -> impl Iterator<Item = &str> {
+    texts
+        .iter()
+        .map(|text| text.split([' ', '\t']).next().unwrap_or_default())
+}
+
+/// git's subcommand and what follows: `git -C x -c a=b push` is a push.
+fn without_git_options(rest: &[Word]) -> &[Word] {
+    let mut rest = rest;
+    while let Some((Word::Literal(option), behind)) = rest.split_first() {
+        let takes_value = matches!(
+            option.as_str(),
+            "-C" | "-c"
+                | "--git-dir"
+                | "--work-tree"
+                | "--namespace"
+                | "--exec-path"
+                | "--super-prefix"
+                | "--config-env"
+        );
+        if takes_value {
+            rest = behind.get(1..).unwrap_or_default();
+        } else if option.starts_with('-') {
+            rest = behind;
+        } else {
+            break;
+        }
+    }
+    rest
+}
+
+/// Whether it is a `git config` that does not only look.
+pub(super) fn changes_git_configuration(command: &Command) -> bool {
+    let reads = matches!(command.class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
+    command.program_name() == Some("git")
+        && !reads
+        && command
+            .words
+            .get(1..)
+            .and_then(|rest| without_git_options(rest).split_first())
+            .is_some_and(|(sub, rest)| {
+                let looks = |word: &Word| {
+                    word.literal().is_some_and(|text| {
+                        matches!(text, "get" | "list" | "-l" | "--list") || text.starts_with("--get")
+                    })
+                };
+                sub.literal() == Some("config") && !rest.first().is_some_and(looks)
+            })
+}
+
+fn unique(mut texts: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    texts.retain(|text| seen.insert(text.clone()));
+    texts
+}
+
+/// Whether a command is what the analysis guesses behind a name that is the output of another command: `$(printf r)m -rf x`.
+///
+/// A guess is no certainty, so a deny for it asks. Only what stands nowhere in the line in these words counts as a guess:
+/// a command that is really there keeps its deny, whatever stands beside it.
+pub(super) fn is_guess(line: &str, analysis: &Analysis, command: &Command) -> bool {
+    let behind = |text: &str| {
+        text.split_once([' ', '\t'])
+            .map_or(String::new(), |(_, rest)| rest.to_owned())
+    };
+    command.seen_through.is_empty()
+        && !line.contains(command.text.as_str())
+        && analysis.opaque.iter().any(|opaque| {
+            let name = opaque.text.split(['\t', '\n']).next().unwrap_or_default();
+            opaque.reason == OpaqueReason::DynamicProgram
+                && opaque.seen_through.is_empty()
+                && (name.starts_with("$(") || name.starts_with('`'))
+                && opaque.text.ends_with(&behind(&command.text))
+        })
+}
+
+/// Whether a pattern covers a command, in the sense of the effect that carries it.
+pub(crate) fn matches_command(pattern: &TextPattern, command: &Command, effect: Effect) -> bool {
+    let texts = if effect == Effect::Allow {
+        narrow(command)
+    } else {
+        wide(command)
+    };
+    texts.iter().any(|text| pattern.matches(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::Assignment;
+
+    fn command(text: &str, words: &[&str], assigned: &[(&str, &str)]) -> Command {
+        Command {
+            text: text.to_owned(),
+            assignments: assigned
+                .iter()
+                .map(|(name, value)| Assignment {
+                    name: (*name).to_owned(),
+                    value: Word::Literal((*value).to_owned()),
+                })
+                .collect(),
+            words: words.iter().map(|word| Word::Literal((*word).to_owned())).collect(),
+            seen_through: Vec::new(),
+            files: Vec::new(),
+            urls: Vec::new(),
+            class: CommandClass::Other,
+        }
+    }
+
+    fn covers(pattern: &str, command: &Command, effect: Effect) -> bool {
+        matches_command(&TextPattern::parse(pattern), command, effect)
+    }
+
+    #[test]
+    fn a_deny_sees_every_spelling_and_an_allow_only_the_plain_ones() {
+        let push = "git push *";
+        for (command, allow, deny) in [
+            (command("git push origin", &["git", "push", "origin"], &[]), true, true),
+            (
+                command("git\tpush  origin", &["git", "push", "origin"], &[]),
+                true,
+                true,
+            ),
+            (command("git p\\ush x", &["git", "push", "x"], &[]), true, true),
+            (
+                command("/usr/bin/git push x", &["/usr/bin/git", "push", "x"], &[]),
+                false,
+                true,
+            ),
+            (
+                command("git -C d push x", &["git", "-C", "d", "push", "x"], &[]),
+                false,
+                true,
+            ),
+            (
+                command(
+                    "git -c a=b --no-pager push",
+                    &["git", "-c", "a=b", "--no-pager", "push"],
+                    &[],
+                ),
+                false,
+                true,
+            ),
+            (
+                command("git push x", &["git", "push", "x"], &[("LANG", "C")]),
+                true,
+                true,
+            ),
+            (
+                command("git push x", &["git", "push", "x"], &[("GIT_SSH", "./x")]),
+                false,
+                true,
+            ),
+            (command("gitk push", &["gitk", "push"], &[]), false, false),
+        ] {
+            assert_eq!(covers(push, &command, Effect::Allow), allow, "allow {command:?}");
+            assert_eq!(covers(push, &command, Effect::Deny), deny, "deny {command:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_may_name_the_assignment() {
+        let run = command("npm run dev", &["npm", "run", "dev"], &[("PORT", "1")]);
+        assert!(covers("PORT=1 npm run dev", &run, Effect::Allow));
+        assert!(!covers("npm run dev", &run, Effect::Allow));
+        assert!(covers("npm run dev", &run, Effect::Deny));
+    }
+}
