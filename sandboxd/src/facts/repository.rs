@@ -113,8 +113,15 @@ fn executing_keys(git_folder: &Path) -> Option<Vec<String>> {
             }
         }
     }
+    // The one hook that a reading command runs: `git status` and `git diff` write the index when they refresh it.
+    if common.join("hooks").join(READING_HOOK).symlink_metadata().is_ok() {
+        keys.push(format!("hooks/{READING_HOOK}"));
+    }
     (keys.len() <= MAX_KEYS).then_some(keys)
 }
+
+/// See githooks(5).
+const READING_HOOK: &str = "post-index-change";
 
 #[cfg(test)]
 mod tests {
@@ -157,6 +164,19 @@ mod tests {
         fs::write(root.join("w/.git"), format!("gitdir: {}\n", own.display())).unwrap();
         let fact = repository(&root.join("w"));
         assert_eq!(fact.executing_keys, ["alias.x", "core.sshcommand"]);
+    }
+
+    #[test]
+    fn a_hook_that_reading_commands_run_counts_as_a_key_and_others_do_not() {
+        let (_keep, root) = temporary();
+        let hooks = root.join(".git/hooks");
+        git_folder(&root.join(".git"), "");
+        fs::create_dir(&hooks).unwrap();
+        fs::write(hooks.join("pre-commit"), "").unwrap();
+        fs::write(hooks.join("post-index-change.sample"), "").unwrap();
+        assert!(repository(&root).executing_keys.is_empty());
+        fs::write(hooks.join("post-index-change"), "").unwrap();
+        assert_eq!(repository(&root).executing_keys, ["hooks/post-index-change"]);
     }
 
     #[test]
