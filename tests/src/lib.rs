@@ -23,6 +23,7 @@ pub mod hook;
 pub mod policy;
 pub mod process;
 pub mod requests;
+pub mod runs;
 pub mod stack;
 
 pub use cli::{Output, Run};

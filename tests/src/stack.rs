@@ -89,6 +89,13 @@ impl Stack {
             fs::create_dir(folder).unwrap();
         }
         stack.git(&["init", "--quiet", "--initial-branch=main"]);
+        // A project of its own too: else it would belong to the repository that the target directory lies in.
+        stack.git(&[
+            "init",
+            "--quiet",
+            "--initial-branch=main",
+            stack.outside().to_str().unwrap(),
+        ]);
         stack.git(&["config", "user.email", "dev@example.test"]);
         stack.git(&["config", "user.name", "Dev"]);
         stack.git(&["commit", "--quiet", "--allow-empty", "--message=begin"]);

@@ -1,0 +1,302 @@
+//! What a command in the sandbox cannot do, each time with the proof that it could without.
+//!
+//! The commands are scripts and a probe, so that the decision sees only an allowed name: here the kernel has to say no,
+//! not the policy.
+
+use std::{fs, io::Read as _, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
+
+use portcullis_tests::{
+    Output, Policy, Role, Run, Stack,
+    requests::trail,
+    stack::program,
+    v1::{self, audit_record::Body},
+};
+
+/// Exit status of the probe when the system refused.
+const REFUSED: i32 = 10;
+
+fn stack() -> Stack {
+    let stack = Stack::start();
+    // A copy in the workspace: what lies in the target directory is no concern of the sandbox's.
+    fs::copy(program("portcullis-probe"), stack.project().join("probe")).unwrap();
+    stack.push_team(&Policy::new().allow("Bash(./probe *)").allow("Bash(sh ./script)"));
+    stack
+}
+
+/// The same command in the sandbox and without.
+fn both(stack: &Stack, words: &[&str]) -> (Output, Output) {
+    let inside = stack.portcullis(["run", "--"]).args(words).output();
+    (inside, outside(stack, words).output())
+}
+
+fn outside(stack: &Stack, words: &[&str]) -> Run {
+    let program = words[0]
+        .strip_prefix("./")
+        .map_or_else(|| words[0].into(), |name| stack.project().join(name));
+    stack.run_program(&program).args(&words[1..])
+}
+
+/// Fails unless the sandbox refuses what works without it.
+#[track_caller]
+fn expect_refused_inside(stack: &Stack, what: &str, target: &str) {
+    let (inside, outside) = both(stack, &["./probe", what, target]);
+    assert_eq!(outside.code, 0, "positive control, {what} {target}: {}", outside.text());
+    assert_eq!(
+        inside.code,
+        REFUSED,
+        "{what} {target} in the sandbox: {}",
+        inside.text()
+    );
+}
+
+#[test]
+fn a_command_can_do_its_work_in_the_workspace() {
+    let stack = stack();
+    fs::write(stack.project().join("input"), "x").unwrap();
+    for words in [
+        ["./probe", "read", "input"],
+        ["./probe", "write", "output"],
+        ["./probe", "read", "/etc/passwd"],
+    ] {
+        let inside = stack.portcullis(["run", "--"]).args(words).output();
+        assert_eq!(inside.code, 0, "{words:?}: {}", inside.text());
+    }
+    assert_eq!(
+        fs::read_to_string(stack.project().join("output")).unwrap(),
+        "written by the probe\n"
+    );
+    stack.write_project_file("script", "git add --all . && git commit --quiet --message=inside\n");
+    let inside = stack.portcullis(["run", "--", "sh", "./script"]).output();
+    assert_eq!(inside.code, 0, "git commit: {}", inside.text());
+    assert!(stack.git(&["log", "--oneline"]).stdout.contains("inside"));
+}
+
+#[test]
+fn it_cannot_write_outside_the_workspace() {
+    let stack = stack();
+    for folder in [stack.outside(), stack.home(), stack.base().to_path_buf()] {
+        let target = folder.join("evil");
+        let target = target.to_str().unwrap();
+        expect_refused_inside(&stack, "write", target);
+        fs::remove_file(target).unwrap();
+        let _ = stack
+            .portcullis(["run", "--", "./probe", "write", target])
+            .output()
+            .expect_code(REFUSED);
+        assert!(!Path::new(target).exists(), "{target} was written");
+    }
+}
+
+#[test]
+fn it_cannot_leave_the_workspace_by_a_symlink() {
+    let stack = stack();
+    std::os::unix::fs::symlink(stack.outside(), stack.project().join("link")).unwrap();
+    expect_refused_inside(&stack, "write", "link/evil");
+}
+
+#[test]
+fn it_cannot_write_git_hooks() {
+    let stack = stack();
+    for target in [".git/hooks/pre-commit", ".git/config", ".portcullis/policy.jsonc"] {
+        fs::create_dir_all(stack.project().join(".portcullis")).unwrap();
+        let path = stack.project().join(target);
+        let before = fs::read(&path).ok();
+        let inside = stack.portcullis(["run", "--", "./probe", "write", target]).output();
+        assert_eq!(inside.code, REFUSED, "{target}: {}", inside.text());
+        assert_eq!(fs::read(&path).ok(), before, "{target} was changed");
+        let _ = outside(&stack, &["./probe", "write", target]).output().expect_code(0);
+    }
+}
+
+#[test]
+fn it_cannot_swap_the_folder_above_the_hooks() {
+    let stack = stack();
+    let script = "mv .git g2; cp -r g2 .git; echo evil > .git/hooks/pre-commit; true\n";
+    stack.write_project_file("script", script);
+    let _ = stack.portcullis(["run", "--", "sh", "./script"]).output();
+    assert!(
+        !stack.project().join(".git/hooks/pre-commit").exists(),
+        "a hook was planted"
+    );
+    let _ = outside(&stack, &["sh", "./script"]).output();
+    assert!(
+        stack.project().join(".git/hooks/pre-commit").exists(),
+        "positive control"
+    );
+}
+
+#[test]
+fn it_cannot_reach_the_network_not_even_loopback() {
+    let stack = stack();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    expect_refused_inside(&stack, "tcp", &listener.local_addr().unwrap().to_string());
+}
+
+#[test]
+fn it_cannot_reach_the_server() {
+    let stack = stack();
+    expect_refused_inside(&stack, "tcp", stack.server_address().strip_prefix("http://").unwrap());
+}
+
+#[test]
+fn it_cannot_read_tokens_keys_or_the_database() {
+    let stack = stack();
+    for name in [
+        "tokens/admin.token",
+        "tokens/agent.token",
+        "tokens/host.token",
+        "server/portcullis.db",
+        "server/ticket.key",
+        "server/fingerprint.key",
+    ] {
+        expect_refused_inside(&stack, "read", stack.data().join(name).to_str().unwrap());
+    }
+}
+
+#[test]
+fn it_cannot_reach_the_socket() {
+    let stack = stack();
+    expect_refused_inside(&stack, "unix", stack.socket().to_str().unwrap());
+}
+
+#[test]
+fn it_sees_none_of_the_callers_secrets_in_its_environment() {
+    let stack = stack();
+    stack.write_project_file("script", "env\n");
+    let run = |run: Run| {
+        run.env("AWS_SECRET_ACCESS_KEY", "canary-in-the-environment")
+            .output()
+            .expect_code(0)
+    };
+    let inside = run(stack.portcullis(["run", "--", "sh", "./script"]));
+    assert!(inside.stdout.contains("PATH="), "{}", inside.stdout);
+    assert!(!inside.stdout.contains("canary"), "{}", inside.stdout);
+    let outside = run(outside(&stack, &["sh", "./script"]));
+    assert!(outside.stdout.contains("canary"), "positive control");
+}
+
+#[test]
+fn what_is_asked_or_denied_does_not_run() {
+    let stack = stack();
+    stack.push_team(&Policy::new().deny("Bash(./probe write denied)"));
+    for target in ["denied", "asked"] {
+        let output = stack
+            .portcullis(["run", "--", "./probe", "write", target])
+            .output()
+            .expect_code(126);
+        assert!(!stack.project().join(target).exists());
+        assert!(!output.stderr.is_empty(), "somebody has to be told why");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_sandboxd_is_killed_the_command_dies_with_it() {
+    let mut stack = stack();
+    let fifo = stack.project().join("fifo");
+    let _ = stack
+        .run_program(Path::new("mkfifo"))
+        .args([&fifo])
+        .output()
+        .expect_code(0);
+    // Ends by itself long after the test has given up.
+    stack.write_project_file("script", "exec 3>fifo; echo started >&3; sleep 600\n");
+    let client = stack
+        .portcullis(["run", "--", "sh", "./script"])
+        .spawn("portcullis run");
+    let reader = tokio::task::spawn_blocking(move || {
+        let mut fifo = fs::File::open(fifo).unwrap();
+        let mut started = [0; 8];
+        fifo.read_exact(&mut started).unwrap();
+        (fifo, started)
+    });
+    let (mut fifo, started) = tokio::time::timeout(portcullis_tests::PATIENCE, reader)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(&started, b"started\n");
+    stack.restart_killed_sandboxd();
+    // The end of the file is the end of the last process that could write to it.
+    let end = tokio::task::spawn_blocking(move || fifo.read_to_end(&mut Vec::new()));
+    tokio::time::timeout(portcullis_tests::PATIENCE, end)
+        .await
+        .expect("the command outlived sandboxd")
+        .unwrap()
+        .unwrap();
+    let mut client = client;
+    assert_eq!(client.wait().code(), Some(125), "{}", client.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_client_is_killed_the_command_dies_and_the_trail_says_why() {
+    let stack = stack();
+    let fifo = stack.project().join("fifo");
+    let _ = stack
+        .run_program(Path::new("mkfifo"))
+        .args([&fifo])
+        .output()
+        .expect_code(0);
+    stack.write_project_file("script", "exec 3>fifo; echo started >&3; sleep 600\n");
+    let mut client = stack
+        .portcullis(["run", "--", "sh", "./script"])
+        .spawn("portcullis run");
+    let auditor = stack.server_as(Role::Admin).await;
+    let mut tail = auditor
+        .audit()
+        .tail(v1::TailRequest {
+            filter: Some(v1::RecordFilter {
+                kind: v1::RecordKind::Outcome.into(),
+                ..v1::RecordFilter::default()
+            }),
+            after_sequence: Some(0),
+        })
+        .await
+        .unwrap()
+        .into_inner();
+    let reader = tokio::task::spawn_blocking(move || {
+        let mut fifo = fs::File::open(fifo).unwrap();
+        let mut started = [0; 8];
+        fifo.read_exact(&mut started).unwrap();
+        fifo
+    });
+    let mut fifo = tokio::time::timeout(portcullis_tests::PATIENCE, reader)
+        .await
+        .unwrap()
+        .unwrap();
+    client.kill();
+    let end = tokio::task::spawn_blocking(move || fifo.read_to_end(&mut Vec::new()));
+    tokio::time::timeout(portcullis_tests::PATIENCE, end)
+        .await
+        .expect("the command outlived its client")
+        .unwrap()
+        .unwrap();
+    let record = tokio::time::timeout(portcullis_tests::PATIENCE, tail.message())
+        .await
+        .expect("the outcome is recorded")
+        .unwrap()
+        .unwrap()
+        .record
+        .unwrap();
+    let Some(Body::Outcome(outcome)) = record.body else {
+        panic!("{record:?}")
+    };
+    assert_eq!(outcome.outcome.unwrap().ended_by, "disconnect");
+    assert_eq!(trail(&auditor).await.last().unwrap().sequence, record.sequence);
+}
+
+#[test]
+fn the_private_files_are_private() {
+    let stack = Stack::start();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for folder in [stack.data(), stack.data().join("run")] {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+    }
+    for name in [
+        "tokens/admin.token",
+        "tokens/agent.token",
+        "tokens/host.token",
+        "server/ticket.key",
+        "server/fingerprint.key",
+    ] {
+        assert_eq!(mode(&stack.data().join(name)), 0o600, "{name}");
+    }
+}
