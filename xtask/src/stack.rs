@@ -53,6 +53,8 @@ pub(crate) struct Options<'a> {
     pub(crate) listen: Option<&'a str>,
     /// Whether to pass on what the programs log.
     pub(crate) show_logs: bool,
+    /// Whether Ctrl-C is an event for [`Stack::wait`]; otherwise it ends this process, and the kernel the programs.
+    pub(crate) stop_on_signals: bool,
 }
 
 /// The two programs, running.
@@ -91,7 +93,9 @@ impl Stack {
             server_address: String::new(),
             sandboxd_address: String::new(),
         };
-        stack.listen_for_stop()?;
+        if options.stop_on_signals {
+            stack.listen_for_stop()?;
+        }
         let mut server: Vec<&str> = Vec::new();
         if let Some(listen) = options.listen {
             server.extend(["--listen", listen]);

@@ -100,7 +100,8 @@ pub(crate) fn cargo() -> Result<Command> {
     Ok(command)
 }
 
-fn target_directory() -> Result<PathBuf> {
+/// Where cargo builds.
+pub(crate) fn target_directory() -> Result<PathBuf> {
     let output = cargo()?
         .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
         .stdin(Stdio::null())

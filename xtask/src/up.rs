@@ -53,6 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             data_dir: given.as_deref(),
             listen: options.listen.as_deref(),
             show_logs: true,
+            stop_on_signals: true,
         },
     )?;
     output::out(&summary(&stack, &programs.client, given.as_deref()));
