@@ -182,6 +182,28 @@ pub fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap())
 }
 
+/// A process that somebody else has started.
+pub struct Watched(OwnedFd);
+
+impl Watched {
+    /// Watches a living process.
+    #[must_use]
+    pub fn new(pid: Pid) -> Self {
+        Self(pidfd_open(pid, PidfdFlags::empty()).unwrap())
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let _ = pidfd_send_signal(&self.0, signal);
+    }
+
+    /// Waits for its end, whether or not somebody reaps it; `false` if it does not come in time.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        ends_within(&self.0, PATIENCE)
+    }
+}
+
 fn pidfd(child: &Child) -> OwnedFd {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     pidfd_open(pid, PidfdFlags::empty()).unwrap()

@@ -6,8 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use portcullis_tests::{Output, Policy, Run, Setup, Stack, process::Process, stack::program};
-use rustix::process::{Pid, Signal, test_kill_process};
+use portcullis_tests::{
+    Output, Policy, Run, Setup, Stack,
+    process::{Process, Watched},
+    stack::program,
+};
+use rustix::process::{Pid, Signal};
 
 fn up(stack: &Stack, listen: &str, data: &Path) -> Run {
     stack
@@ -122,43 +126,42 @@ fn killed_hard_it_leaves_nothing_running_and_starts_again() {
     let children = children_of(process.id());
     assert_eq!(children.len(), 2, "server and sandboxd");
     process.kill();
-    // The new one could not open the database's lock, the port or the socket if the old ones were alive.
-    let mut process = start(&stack);
-    for child in children {
-        assert!(test_kill_process(child).is_err(), "process {child:?} outlived its task");
+    for (name, child) in children {
+        assert!(child.ends(), "{name} outlived its task");
     }
+    let mut process = start(&stack);
     process.stop();
-}
-
-fn children_of(parent: u32) -> Vec<Pid> {
-    let path = format!("/proc/{parent}/task/{parent}/children");
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    text.split_whitespace()
-        .map(|id| Pid::from_raw(id.parse().unwrap()).unwrap())
-        .collect()
 }
 
 #[test]
 fn when_a_program_dies_the_other_is_stopped_and_the_name_said() {
-    let stack = Stack::prepare(Setup::default());
-    let mut process = start(&stack);
-    let children = children_of(process.id());
-    for child in &children {
-        let name = fs::read_to_string(format!("/proc/{}/comm", child.as_raw_nonzero())).unwrap();
-        if name.starts_with("portcullis-serv") {
-            rustix::process::kill_process(*child, Signal::KILL).unwrap();
+    for (comm, name) in [("portcullis-serv", "server"), ("portcullis-sand", "sandboxd")] {
+        let stack = Stack::prepare(Setup::default());
+        let mut process = start(&stack);
+        let children = children_of(process.id());
+        let (_, victim) = children.iter().find(|(other, _)| other == comm).unwrap();
+        victim.signal(Signal::KILL);
+        let status = process.wait();
+        assert_eq!(status.code(), Some(1), "{}", process.log());
+        let said = format!("{name} ended by itself (killed by signal 9)");
+        assert!(process.log().contains(&said), "{}", process.log());
+        for (name, child) in children {
+            assert!(child.ends(), "{name} still runs");
         }
     }
-    let status = process.wait();
-    assert_eq!(status.code(), Some(1), "{}", process.log());
-    assert!(
-        process.log().contains("server ended by itself (killed by signal 9)"),
-        "{}",
-        process.log()
-    );
-    for child in children {
-        assert!(test_kill_process(child).is_err(), "process {child:?} still runs");
-    }
+}
+
+/// Names (as the kernel cuts them) and processes.
+fn children_of(parent: u32) -> Vec<(String, Watched)> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    text.split_whitespace()
+        .map(|id| {
+            let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap();
+            let pid = Pid::from_raw(id.parse().unwrap()).unwrap();
+            (name.trim_end().to_owned(), Watched::new(pid))
+        })
+        .collect()
 }
 
 #[test]
