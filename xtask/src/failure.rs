@@ -7,8 +7,8 @@ use crate::output;
 /// Why a task did not succeed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What was tried, on what, and why it failed. `None` if somebody else has said it already.
-    message: Option<String>,
+    /// What was tried, on what, and why it failed.
+    message: String,
     help: Option<String>,
 }
 
@@ -19,7 +19,7 @@ impl Failure {
     /// A failure with its sentence.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
-            message: Some(message.into()),
+            message: message.into(),
             help: None,
         }
     }
@@ -27,14 +27,6 @@ impl Failure {
     /// A failure of the operating system: `what` was tried.
     pub(crate) fn io(what: impl fmt::Display, cause: &io::Error) -> Self {
         Self::new(format!("{what}: {cause}"))
-    }
-
-    /// A failure that a child process has explained on standard error; one more line would only bury its own.
-    pub(crate) fn already_said() -> Self {
-        Self {
-            message: None,
-            help: None,
-        }
     }
 
     /// Adds what to do next.
@@ -46,9 +38,7 @@ impl Failure {
 
     /// Prints it to standard error.
     pub(crate) fn print(&self) {
-        if let Some(message) = &self.message {
-            output::err(&format!("error: {message}"));
-        }
+        output::err(&format!("error: {}", self.message));
         if let Some(help) = &self.help {
             output::err(&format!("help: {help}"));
         }

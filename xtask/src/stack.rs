@@ -75,7 +75,10 @@ struct Part {
     /// Set once it is reaped.
     ended: Option<ExitStatus>,
     open_streams: u8,
-    has_logged: bool,
+    /// Whether it has said that it listens.
+    ready: bool,
+    /// What it wrote before that: shown once it is ready. If it never is, only its reason counts.
+    held: Vec<String>,
 }
 
 impl Stack {
@@ -166,7 +169,8 @@ impl Stack {
             child,
             ended: None,
             open_streams: 2,
-            has_logged: false,
+            ready: false,
+            held: Vec::new(),
         });
         self.wait_until_ready(name)
     }
@@ -177,21 +181,21 @@ impl Stack {
             match self.next(Some(deadline)) {
                 Ok(Event::Said(_, line)) => {
                     if let Some((_, address)) = line.split_once(" listening on ") {
+                        self.release(name);
                         return Ok(address.trim().to_owned());
                     }
                 }
                 Ok(Event::Ended(ended)) => {
                     let status = self.last_words(ended)?;
-                    let explained = self.part(ended).is_some_and(|part| part.has_logged);
-                    return Err(if explained && status.code().is_some() {
-                        Failure::already_said()
-                    } else {
-                        Failure::new(format!("{ended} ended before it was ready ({})", describe(status)))
-                    });
+                    let reason = self.part(ended).and_then(|part| reason(&part.held));
+                    return Err(Failure::new(reason.unwrap_or_else(|| {
+                        format!("{ended} ended before it was ready ({})", describe(status))
+                    })));
                 }
                 Ok(Event::StopAsked) => return Err(Failure::new("stopped before everything was ready")),
                 Ok(Event::Logged(..) | Event::Silent(_)) => {}
                 Err(_) => {
+                    self.release(name);
                     let seconds = READY_WITHIN.as_secs();
                     return Err(Failure::new(format!("{name} was not ready within {seconds} seconds")));
                 }
@@ -243,11 +247,7 @@ impl Stack {
         }
         .map_err(|_| Failure::new("nothing happened in time"))?;
         match &event {
-            Event::Said(name, line) | Event::Logged(name, line) => {
-                if self.show_logs {
-                    output::err(&format!("{name:<8} | {line}"));
-                }
-            }
+            Event::Said(name, line) | Event::Logged(name, line) => self.show(name, line),
             Event::Silent(name) => {
                 if let Some(part) = self.part(name) {
                     part.open_streams = part.open_streams.saturating_sub(1);
@@ -255,12 +255,25 @@ impl Stack {
             }
             Event::Ended(_) | Event::StopAsked => {}
         }
-        if let Event::Logged(name, _) = &event
-            && let Some(part) = self.part(name)
-        {
-            part.has_logged = true;
-        }
         Ok(event)
+    }
+
+    fn show(&mut self, name: &'static str, line: &str) {
+        let show = self.show_logs;
+        match self.part(name) {
+            Some(part) if !part.ready => part.held.push(line.to_owned()),
+            _ if show => output::err(&format!("{name:<8} | {line}")),
+            _ => {}
+        }
+    }
+
+    /// Shows what was held back, and from now on all at once.
+    fn release(&mut self, name: &'static str) {
+        let Some(part) = self.part(name) else { return };
+        part.ready = true;
+        for line in std::mem::take(&mut part.held) {
+            self.show(name, &line);
+        }
     }
 
     /// Reaps an ended program, after what it wrote last has come through.
@@ -348,6 +361,19 @@ impl Part {
     }
 }
 
+/// Why a program did not start, out of what it wrote: its last report, which begins with its name, without the log lines
+/// before; everything, if there is none; `None` if it wrote nothing.
+fn reason(lines: &[String]) -> Option<String> {
+    let begin = lines
+        .iter()
+        .rposition(|line| line.starts_with("portcullis-") || line.starts_with("error: "))
+        .unwrap_or(0);
+    let report = lines.get(begin..).unwrap_or_default().join("\n");
+    let report = report.trim_end();
+    let report = report.strip_prefix("error: ").unwrap_or(report);
+    (!report.is_empty()).then(|| report.to_owned())
+}
+
 fn pid(child: &Child) -> Result<Pid> {
     i32::try_from(child.id())
         .ok()
@@ -379,4 +405,26 @@ pub(crate) fn data_dir(given: Option<&Path>) -> Option<PathBuf> {
                 .map(|path| path.join("portcullis"))
         })
         .or_else(|| variable("HOME").map(|home| home.join(".local/share/portcullis")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason;
+
+    fn of(lines: &[&str]) -> Option<String> {
+        reason(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_failed_start_is_told_without_the_log_before_it() {
+        let said = "portcullis-server: cannot listen on `x`: taken";
+        assert_eq!(of(&["2026 INFO opening", said]).as_deref(), Some(said));
+        assert_eq!(of(&[said, "  because: y"]).unwrap(), format!("{said}\n  because: y"));
+        assert_eq!(of(&["error: no such option"]).as_deref(), Some("no such option"));
+        assert_eq!(
+            of(&["thread panicked", "note"]).as_deref(),
+            Some("thread panicked\nnote")
+        );
+        assert_eq!(of(&[]), None);
+    }
 }

@@ -18,7 +18,7 @@ async fn expect_alive(stack: &Stack) {
         .unwrap()
         .into_inner();
     assert_eq!(answer.effect(), Effect::Allow, "{answer:?}");
-    assert!(!stack.logs().contains("panicked"), "{}", stack.logs());
+    assert!(!stack.logs().contains("panic"), "{}", stack.logs());
 }
 
 fn stack() -> Stack {
