@@ -4,14 +4,25 @@
 //! message is an [`InvalidMessage`] that names the field.
 
 mod call;
+mod check;
 mod decision;
 mod facts;
+mod outcome;
 mod profile;
+mod text;
+mod time;
+mod words;
 
 pub use call::{Execution, Question, Vouching, question};
-pub use decision::{decision_to_wire, effect_of, explanation_to_wire, verdict_from_wire};
-pub use facts::{HostClaims, facts_needed};
+pub use decision::{decision_to_wire, explanation_to_wire, rule_to_wire};
+pub use facts::{HostClaims, HostDocument, facts_needed};
+pub use outcome::{Ended, exit_status, outcome_from_wire};
 pub use profile::default_profile;
+pub use time::{duration_from_wire, duration_of, moment_from_wire, timestamp_of};
+pub use words::{
+    decided_by_from_wire, decided_by_of, effect_of, interactivity_from_wire, interactivity_of, layer_from_wire,
+    layer_of, mode_from_wire, mode_of, path_kind_from_wire, path_kind_of, sandbox_offer_from_wire, verdict_from_wire,
+};
 
 /// A message that cannot be used, with the field that is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,1 +1,23 @@
-//! Placeholder.
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+pub mod audit;
+pub mod auth;
+pub mod bootstrap;
+pub mod cli;
+pub mod config;
+pub mod datadir;
+pub mod decide;
+pub mod edge;
+pub mod failure;
+pub mod grpc;
+pub mod keys;
+pub mod logging;
+pub mod policies;
+pub mod push;
+pub mod run;
+pub mod serve;
+pub mod store;
+
+/// The policy of a fresh server.
+pub const STARTER: &str = "{ \"permissions\": { \"deny\": [], \"ask\": [], \"allow\": [] } }\n";

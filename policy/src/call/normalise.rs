@@ -23,9 +23,15 @@ pub fn normalise(
     tool_name: &str,
     input: serde_json::Map<String, serde_json::Value>,
 ) -> Result<ToolCall, InvalidCall> {
+    let action = match (tool_name, input.get("command").and_then(serde_json::Value::as_str)) {
+        ("Bash", Some(command)) => Action::Shell {
+            command: command.to_owned(),
+        },
+        _ => Action::Other,
+    };
     Ok(ToolCall {
         tool_name: tool_name.to_owned(),
         input,
-        action: Action::Other,
+        action,
     })
 }

@@ -1,13 +1,43 @@
 //! The question on the wire to the question in the domain.
+//!
+//! Every field is checked here, once: what comes out needs no second look. It decides nothing.
 
-use portcullis_policy::{PolicyDocument, Request};
+mod json;
+
+use std::{fmt, time::Duration};
+
+use portcullis_policy::{
+    Action, EffectiveRuleset, Fault, PolicyDocument, Request, ToolCall, call::normalise, request::Workspace, shell,
+};
 use uuid::Uuid;
 
-use super::{InvalidMessage, facts::HostClaims};
+use super::{
+    InvalidMessage, check,
+    facts::{self, HostClaims},
+    time,
+    words::{interactivity_from_wire, mode_from_wire},
+};
 use crate::v1;
 
+/// Largest tool input, in bytes. Also the most that the words of an execution may come to, which the input repeats.
+const MAX_INPUT: usize = 1 << 20;
+
+/// Most folders of a workspace.
+const MAX_ROOTS: usize = 64;
+
+/// Most rules of one kind from the session's flags.
+const MAX_SESSION_RULES: usize = 256;
+
+/// Longest rule, in bytes: longer than any that a person types, short enough to be shown.
+const MAX_RULE: usize = 8 * 1024;
+
+/// Most words of a command.
+const MAX_WORDS: usize = 16_384;
+
+/// Longest limit on a run: a week. Whoever wants no limit leaves it out.
+const MAX_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// A request for a decision after all of its fields were checked.
-#[derive(Debug)]
 pub struct Question {
     /// What the engine is asked.
     pub request: Request,
@@ -29,13 +59,35 @@ pub struct Question {
     pub host: Option<HostClaims>,
 }
 
+impl fmt::Debug for Question {
+    /// Without the input, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("request_id", &self.request_id)
+            .field("agent", &self.request.agent)
+            .field("tool_name", &self.request.call.tool_name)
+            .field("raw_input", &format_args!("[{} bytes]", self.raw_input.len()))
+            .finish_non_exhaustive()
+    }
+}
+
 /// The command that the host is to run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Execution {
     /// Program and arguments; never empty. `portcullis_policy::shell::quote` of it is the call's command.
     pub argv: Vec<String>,
     /// The caller's own limit.
-    pub timeout: Option<std::time::Duration>,
+    pub timeout: Option<Duration>,
+}
+
+impl fmt::Debug for Execution {
+    /// Without the words, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Execution")
+            .field("argv", &format_args!("[{} words]", self.argv.len()))
+            .field("timeout", &self.timeout)
+            .finish()
+    }
 }
 
 /// Whether the sender of a request is a host whose facts count.
@@ -51,6 +103,194 @@ pub enum Vouching {
 ///
 /// # Errors
 /// Names the first field that is missing, too long, or of the wrong form.
-pub fn question(_message: v1::DecideRequest, _vouching: Vouching) -> Result<Question, InvalidMessage> {
-    Err(InvalidMessage::new("request", "not read yet"))
+pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Question, InvalidMessage> {
+    let request_id = request_id(&message.request_id)?;
+    let (call, workspace) = call_in_workspace(&message)?;
+    let v1::DecideRequest {
+        agent,
+        session_id,
+        mode,
+        interactivity,
+        call: wire_call,
+        session_rules,
+        execution,
+        facts,
+        ..
+    } = message;
+    let agent = check::present("agent", agent)?;
+    let wire_call = check::present("call", wire_call)?;
+    check::text("agent.version", &agent.version, 64)?;
+    check::text("session_id", &session_id, 256)?;
+    // Cursor's ids hold newlines, so control characters are no fault here.
+    check::length("call.tool_use_id", &wire_call.tool_use_id, 256)?;
+    let mode = mode_from_wire(mode)?;
+    let interactivity = interactivity_from_wire(interactivity)?;
+    let session_document = session_rules.map(session_document).transpose()?.flatten();
+    let execution = execution.map(|wire| execution_of(wire, &call)).transpose()?;
+    let (facts, host) = facts::facts(facts, vouching)?;
+    Ok(Question {
+        request: Request {
+            agent: agent.name,
+            mode,
+            interactivity,
+            workspace,
+            call,
+            facts,
+            sandboxed_execution: execution.is_some(),
+        },
+        request_id,
+        agent_version: agent.version,
+        session_id,
+        tool_use_id: wire_call.tool_use_id,
+        raw_input: wire_call.input_json,
+        session_document,
+        execution,
+        host,
+    })
 }
+
+/// The call and where it is made: all that has to be known to say which facts it needs.
+pub(super) fn call_in_workspace(message: &v1::DecideRequest) -> Result<(ToolCall, Workspace), InvalidMessage> {
+    let agent = check::present("agent", message.agent.as_ref())?;
+    agent_name(&agent.name)?;
+    let workspace = workspace(check::present("workspace", message.workspace.as_ref())?)?;
+    let call = check::present("call", message.call.as_ref())?;
+    check::name("call.tool_name", &call.tool_name, 256)?;
+    if call.input_json.len() > MAX_INPUT {
+        let fault = format!("is {} bytes long; at most {MAX_INPUT} are read", call.input_json.len());
+        return Err(InvalidMessage::new("call.input_json", fault));
+    }
+    let input = json::object(&call.input_json).map_err(|fault| InvalidMessage::new("call.input_json", fault))?;
+    let call = normalise(&agent.name, &call.tool_name, input)
+        .map_err(|invalid| InvalidMessage::new("call.input_json", invalid.to_string()))?;
+    Ok((call, workspace))
+}
+
+/// A UUID in its usual form of 36 characters.
+fn request_id(text: &str) -> Result<Uuid, InvalidMessage> {
+    // `parse_str` also takes braces, `urn:` and no hyphens; one form keeps ids comparable as texts.
+    if text.len() != 36 {
+        return Err(InvalidMessage::new("request_id", "is not a UUID of 36 characters"));
+    }
+    Uuid::parse_str(text).map_err(|_| InvalidMessage::new("request_id", "is not a UUID"))
+}
+
+/// 1 to 64 of `a-z 0-9 . _ -`: the name becomes a label of metrics and a field of records.
+fn agent_name(name: &str) -> Result<(), InvalidMessage> {
+    check::name("agent.name", name, 64)?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
+    if !name.chars().all(plain) {
+        let fault = "may hold lower-case letters, digits, `.`, `_` and `-` only";
+        return Err(InvalidMessage::new("agent.name", fault));
+    }
+    Ok(())
+}
+
+/// Where the agent works.
+fn workspace(wire: &v1::Workspace) -> Result<Workspace, InvalidMessage> {
+    let mut roots = check::paths("workspace.roots", &wire.roots, MAX_ROOTS, check::MAX_PATH)?.into_iter();
+    let root = check::present("workspace.roots", roots.next())?;
+    Ok(Workspace {
+        root,
+        additional_roots: roots.collect(),
+        cwd: check::path("workspace.cwd", &wire.cwd, check::MAX_PATH)?,
+        home: check::optional_path("workspace.home", &wire.home, check::MAX_PATH)?,
+    })
+}
+
+/// The rules of the session's flags as a document; `None` if there are none.
+fn session_document(rules: v1::SessionRules) -> Result<Option<PolicyDocument>, InvalidMessage> {
+    let v1::SessionRules { allow, deny } = rules;
+    for (field, list) in [("session_rules.allow", &allow), ("session_rules.deny", &deny)] {
+        check::count(field, list, MAX_SESSION_RULES)?;
+        for (at, rule) in list.iter().enumerate() {
+            check::length(&format!("{field}[{at}]"), rule, MAX_RULE)?;
+        }
+    }
+    if allow.is_empty() && deny.is_empty() {
+        return Ok(None);
+    }
+    EffectiveRuleset::session_document(&allow, &deny)
+        .map(Some)
+        .map_err(|faults| session_fault(&allow, &deny, &faults))
+}
+
+/// Which of the session's rules is at fault. Each list is read alone, so that the answer does not depend on how the
+/// engine counts through both.
+fn session_fault(allow: &[String], deny: &[String], together: &[Fault]) -> InvalidMessage {
+    let alone = [
+        ("session_rules.allow", EffectiveRuleset::session_document(allow, &[])),
+        ("session_rules.deny", EffectiveRuleset::session_document(&[], deny)),
+    ];
+    for (field, read) in &alone {
+        if let Err(faults) = read
+            && let Some(fault) = faults.first()
+        {
+            let at = fault.line.saturating_sub(1);
+            return InvalidMessage::new(format!("{field}[{at}]"), fault_text(fault));
+        }
+    }
+    let fault = together.first().map_or_else(|| "cannot be read".to_owned(), fault_text);
+    InvalidMessage::new("session_rules", fault)
+}
+
+/// A fault and its way out.
+fn fault_text(fault: &Fault) -> String {
+    match &fault.hint {
+        Some(hint) => format!("{}; {hint}", fault.message),
+        None => fault.message.clone(),
+    }
+}
+
+/// The command to run: exactly what the call says.
+fn execution_of(wire: v1::Execution, call: &ToolCall) -> Result<Execution, InvalidMessage> {
+    let v1::Execution { argv, timeout } = wire;
+    check::count("execution.argv", &argv, MAX_WORDS)?;
+    match argv.first() {
+        None => {
+            return Err(InvalidMessage::new(
+                "execution.argv",
+                "is empty; it names the program to run",
+            ));
+        }
+        Some(program) if program.is_empty() => {
+            return Err(InvalidMessage::new(
+                "execution.argv[0]",
+                "is empty; it names the program to run",
+            ));
+        }
+        Some(_) => {}
+    }
+    if argv.iter().map(String::len).sum::<usize>() > MAX_INPUT {
+        let fault = format!("is longer than {MAX_INPUT} bytes altogether");
+        return Err(InvalidMessage::new("execution.argv", fault));
+    }
+    if let Some(at) = argv.iter().position(|word| word.contains('\0')) {
+        return Err(InvalidMessage::new(format!("execution.argv[{at}]"), "holds a NUL"));
+    }
+    match &call.action {
+        Action::Shell { command } if *command == shell::quote(&argv) => {}
+        Action::Shell { .. } => {
+            let fault = "is not what the call's command says: the command must be the shell quoting of these words";
+            return Err(InvalidMessage::new("execution.argv", fault));
+        }
+        _ => {
+            let fault = format!("only a shell command can be run, and `{}` is none", call.tool_name);
+            return Err(InvalidMessage::new("execution", fault));
+        }
+    }
+    let timeout = timeout
+        .map(|wire| {
+            let timeout = time::duration_from_wire("execution.timeout", &wire)?;
+            if timeout.is_zero() || timeout > MAX_TIMEOUT {
+                let fault = "is not between a nanosecond and 7 days; leave it out for no limit";
+                return Err(InvalidMessage::new("execution.timeout", fault));
+            }
+            Ok(timeout)
+        })
+        .transpose()?;
+    Ok(Execution { argv, timeout })
+}
+
+#[cfg(test)]
+pub(super) mod tests;

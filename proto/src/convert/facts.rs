@@ -1,11 +1,42 @@
 //! What a host says about itself and about a call.
+//!
+//! From a host, facts count. From anybody else those that could widen (trust, the sandbox, the repository, programs, the
+//! host's documents) are dropped, so that the worst case holds; the rest is marked as not vouched for.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use portcullis_policy::facts::FactsNeeded;
+use portcullis_policy::{
+    AbsPath, DocumentOrigin, Facts, Layer, PolicyDocument,
+    facts::{FactsNeeded, PathFact, Repository},
+};
+use sha2::{Digest as _, Sha256};
 
-use super::InvalidMessage;
+use super::{
+    InvalidMessage, Vouching,
+    call::call_in_workspace,
+    check,
+    text::shorten,
+    words::{layer_from_wire, path_kind_from_wire, sandbox_offer_from_wire},
+};
 use crate::v1;
+
+/// Most facts on paths; as many on programs.
+const MAX_FACTS: usize = 20_000;
+
+/// Longest path of a fact, in bytes. A command can name longer ones than the kernel takes, and they need a fact too.
+const MAX_FACT_PATH: usize = 1 << 20;
+
+/// Most documents of a host.
+const MAX_DOCUMENTS: usize = 16;
+
+/// Most of Portcullis' own paths.
+const MAX_OWN_PATHS: usize = 1024;
+
+/// Most keys of a repository's configuration.
+const MAX_KEYS: usize = 4096;
+
+/// Failures that are kept; the rest is counted.
+const KEPT_FAILURES: usize = 100;
 
 /// What the host said, beside the facts that go to the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,15 +55,15 @@ pub struct HostClaims {
 #[derive(Clone, PartialEq, Eq)]
 pub struct HostDocument {
     /// Where it comes from.
-    pub origin: portcullis_policy::DocumentOrigin,
+    pub origin: DocumentOrigin,
     /// The text.
     pub text: Arc<str>,
     /// SHA-256 of the text.
     pub digest: [u8; 32],
 }
 
-impl std::fmt::Debug for HostDocument {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for HostDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostDocument")
             .field("origin", &self.origin)
             .finish_non_exhaustive()
@@ -43,6 +74,204 @@ impl std::fmt::Debug for HostDocument {
 ///
 /// # Errors
 /// If the request cannot be understood; the server would refuse it too.
-pub fn facts_needed(_message: &v1::DecideRequest) -> Result<FactsNeeded, InvalidMessage> {
-    Ok(FactsNeeded::default())
+pub fn facts_needed(message: &v1::DecideRequest) -> Result<FactsNeeded, InvalidMessage> {
+    let (call, workspace) = call_in_workspace(message)?;
+    Ok(portcullis_policy::facts_needed(&call.action, &workspace))
 }
+
+/// Reads the facts of a request, and what the host says about itself if it is one.
+pub(super) fn facts(
+    wire: Option<v1::HostFacts>,
+    vouching: Vouching,
+) -> Result<(Facts, Option<HostClaims>), InvalidMessage> {
+    let Some(wire) = wire else {
+        return match vouching {
+            Vouching::Host => Err(InvalidMessage::new(
+                "facts",
+                "is missing; a host has to send what it found out",
+            )),
+            Vouching::Nobody => Ok((Facts::default(), None)),
+        };
+    };
+    let mut failures = failures(wire.failures);
+    let paths = paths(wire.paths)?;
+    let programs = programs(wire.programs)?;
+    let repository = repository(wire.repository)?;
+    let sandbox = sandbox_offer_from_wire(wire.sandbox.map_or(0, |sandbox| sandbox.status))
+        .map_err(|invalid| invalid.at("facts.sandbox.status"))?;
+    let own_paths = check::paths("facts.own_paths", &wire.own_paths, MAX_OWN_PATHS, check::MAX_PATH)?;
+    let field = "facts.own_secret_paths";
+    let own_secret_paths = check::paths(field, &wire.own_secret_paths, MAX_OWN_PATHS, check::MAX_PATH)?;
+    let documents = documents(wire.documents, &mut failures)?;
+
+    if vouching == Vouching::Nobody {
+        let facts = Facts {
+            paths,
+            failures,
+            own_paths,
+            own_secret_paths,
+            ..Facts::default()
+        };
+        return Ok((facts, None));
+    }
+    let claims = HostClaims {
+        host_id: host_id(wire.host_id)?,
+        uid: wire.uid,
+        documents,
+        masked_paths: own_secret_paths.iter().map(ToString::to_string).collect(),
+    };
+    let facts = Facts {
+        vouched: true,
+        paths,
+        programs,
+        repository,
+        project_trusted: wire.project_trusted,
+        sandbox,
+        failures,
+        own_paths,
+        own_secret_paths,
+    };
+    Ok((facts, Some(claims)))
+}
+
+/// 64 lower-case hexadecimal digits.
+fn host_id(text: String) -> Result<String, InvalidMessage> {
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if text.len() == 64 && text.bytes().all(digit) {
+        Ok(text)
+    } else {
+        let fault = "is not a fingerprint of 64 lower-case hexadecimal digits";
+        Err(InvalidMessage::new("facts.host_id", fault))
+    }
+}
+
+/// Failures, shortened in number and length: that there are any is what counts, and many must not make the message invalid.
+fn failures(wire: Vec<String>) -> Vec<String> {
+    let left_out = wire.len().saturating_sub(KEPT_FAILURES);
+    let mut kept: Vec<String> = wire
+        .iter()
+        .take(KEPT_FAILURES)
+        .map(|line| shorten(line, 1024))
+        .collect();
+    if left_out > 0 {
+        kept.push(format!("{left_out} further failures"));
+    }
+    kept
+}
+
+fn paths(wire: Vec<v1::PathFact>) -> Result<BTreeMap<AbsPath, PathFact>, InvalidMessage> {
+    check::count("facts.paths", &wire, MAX_FACTS)?;
+    let mut facts = BTreeMap::new();
+    for (at, fact) in wire.into_iter().enumerate() {
+        let field = format!("facts.paths[{at}]");
+        let path = check::path(&format!("{field}.path"), &fact.path, MAX_FACT_PATH)?;
+        let fact = PathFact {
+            real: check::optional_path(&format!("{field}.real_path"), &fact.real_path, MAX_FACT_PATH)?,
+            kind: path_kind_from_wire(fact.kind).map_err(|invalid| invalid.at(format!("{field}.kind")))?,
+        };
+        if facts.insert(path, fact.clone()).is_some_and(|earlier| earlier != fact) {
+            return Err(InvalidMessage::new(
+                field,
+                "contradicts an earlier fact on the same path",
+            ));
+        }
+    }
+    Ok(facts)
+}
+
+fn programs(wire: Vec<v1::ProgramFact>) -> Result<BTreeMap<String, Option<AbsPath>>, InvalidMessage> {
+    check::count("facts.programs", &wire, MAX_FACTS)?;
+    let mut facts = BTreeMap::new();
+    for (at, fact) in wire.into_iter().enumerate() {
+        let field = format!("facts.programs[{at}]");
+        check::length(&format!("{field}.name"), &fact.name, MAX_FACT_PATH)?;
+        let path = check::optional_path(&format!("{field}.path"), &fact.path, MAX_FACT_PATH)?;
+        if facts
+            .insert(fact.name, path.clone())
+            .is_some_and(|earlier| earlier != path)
+        {
+            return Err(InvalidMessage::new(
+                field,
+                "contradicts an earlier fact on the same program",
+            ));
+        }
+    }
+    Ok(facts)
+}
+
+fn repository(wire: Option<v1::RepositoryFact>) -> Result<Repository, InvalidMessage> {
+    let Some(fact) = wire else {
+        return Ok(Repository::Unknown);
+    };
+    match v1::RepositoryState::try_from(fact.state) {
+        Ok(v1::RepositoryState::Unspecified) => Ok(Repository::Unknown),
+        Ok(v1::RepositoryState::None) => Ok(Repository::None),
+        Ok(v1::RepositoryState::Read) => {
+            let field = "facts.repository.executing_keys";
+            check::count(field, &fact.executing_keys, MAX_KEYS)?;
+            for (at, key) in fact.executing_keys.iter().enumerate() {
+                check::length(&format!("{field}[{at}]"), key, 1024)?;
+            }
+            Ok(Repository::Known {
+                root: check::path("facts.repository.root", &fact.root, check::MAX_PATH)?,
+                executing_keys: fact.executing_keys,
+            })
+        }
+        Err(_) => {
+            let fault = format!("the number {} stands for nothing known here", fact.state);
+            Err(InvalidMessage::new("facts.repository.state", fault))
+        }
+    }
+}
+
+/// Documents of the host. One that is not text is a failure, not an invalid message: a broken file must not disable the
+/// agent that is to repair it, and a failure already rules out any allow.
+fn documents(wire: Vec<v1::HostDocument>, failures: &mut Vec<String>) -> Result<Vec<HostDocument>, InvalidMessage> {
+    check::count("facts.documents", &wire, MAX_DOCUMENTS)?;
+    let mut documents = Vec::with_capacity(wire.len());
+    for (at, document) in wire.into_iter().enumerate() {
+        let field = format!("facts.documents[{at}]");
+        let layer = layer_from_wire(document.layer).map_err(|invalid| invalid.at(format!("{field}.layer")))?;
+        let path = check::path(&format!("{field}.path"), &document.path, check::MAX_PATH)?;
+        let folder = rule_anchor(&field, layer, &path)?;
+        if document.content.len() > PolicyDocument::MAX_BYTES {
+            let (length, most) = (document.content.len(), PolicyDocument::MAX_BYTES);
+            let fault = format!("is {length} bytes long; at most {most} are read");
+            return Err(InvalidMessage::new(format!("{field}.content"), fault));
+        }
+        let digest = Sha256::digest(&document.content).into();
+        match String::from_utf8(document.content) {
+            Ok(text) => documents.push(HostDocument {
+                origin: DocumentOrigin {
+                    layer,
+                    name: path.to_string(),
+                    folder: Some(folder),
+                },
+                text: text.into(),
+                digest,
+            }),
+            Err(_) => failures.push(format!("the policy document {path} is not UTF-8")),
+        }
+    }
+    Ok(documents)
+}
+
+/// What `/x` means in a document's rules: the project's folder, or the user's configuration folder.
+fn rule_anchor(field: &str, layer: Layer, path: &AbsPath) -> Result<AbsPath, InvalidMessage> {
+    let misplaced = |fault: &str| InvalidMessage::new(format!("{field}.path"), fault);
+    let folder = path.parent().ok_or_else(|| misplaced("names no file"))?;
+    match layer {
+        Layer::User => Ok(folder),
+        Layer::Project | Layer::Local if folder.file_name() == ".portcullis" => {
+            folder.parent().ok_or_else(|| misplaced("names no file"))
+        }
+        Layer::Project | Layer::Local => Err(misplaced("does not lie in the `.portcullis` folder of a project")),
+        Layer::Session | Layer::Team | Layer::Builtin => Err(InvalidMessage::new(
+            format!("{field}.layer"),
+            "is not a layer of the host: local, project or user",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Facts field by field, from a host and from nobody.
+
+use portcullis_policy::facts::{PathKind, SandboxOffer};
+
+use super::{
+    super::call::tests::{valid, valid_facts},
+    *,
+};
+use crate::convert::question;
+
+fn path(text: &str) -> AbsPath {
+    AbsPath::parse(text).unwrap()
+}
+
+/// Facts with everything in them.
+fn full() -> v1::HostFacts {
+    v1::HostFacts {
+        paths: vec![v1::PathFact {
+            path: "/w/./a".into(),
+            real_path: "/r".into(),
+            kind: v1::PathKind::File.into(),
+        }],
+        programs: vec![
+            v1::ProgramFact {
+                name: "ls".into(),
+                path: "/bin/ls".into(),
+            },
+            v1::ProgramFact {
+                name: "nope".into(),
+                path: String::new(),
+            },
+        ],
+        repository: Some(v1::RepositoryFact {
+            state: v1::RepositoryState::Read.into(),
+            root: "/w".into(),
+            executing_keys: vec!["core.fsmonitor".into()],
+        }),
+        documents: vec![
+            document(v1::Layer::Project, "/w/.portcullis/policy.jsonc"),
+            document(v1::Layer::User, "/home/dev/.config/portcullis/policy.jsonc"),
+        ],
+        sandbox: Some(v1::Enforcement {
+            status: v1::EnforcementStatus::Full.into(),
+            ..Default::default()
+        }),
+        own_paths: vec!["/d".into()],
+        own_secret_paths: vec!["/d/tokens".into()],
+        ..valid_facts()
+    }
+}
+
+fn document(layer: v1::Layer, path: &str) -> v1::HostDocument {
+    v1::HostDocument {
+        layer: layer.into(),
+        path: path.into(),
+        content: b"{}".to_vec(),
+    }
+}
+
+fn fault(change: impl FnOnce(&mut v1::HostFacts)) -> String {
+    let mut wire = full();
+    change(&mut wire);
+    facts(Some(wire), Vouching::Host).expect_err("should be refused").field
+}
+
+#[test]
+fn a_hosts_facts_count() {
+    let (facts, host) = facts(Some(full()), Vouching::Host).unwrap();
+    let host = host.unwrap();
+    assert!(facts.vouched && facts.project_trusted && facts.failures.is_empty());
+    let fact = &facts.paths[&path("/w/a")];
+    assert_eq!((fact.real.clone(), fact.kind), (Some(path("/r")), PathKind::File));
+    assert_eq!(facts.programs["ls"], Some(path("/bin/ls")));
+    assert_eq!(facts.programs["nope"], None);
+    assert_eq!(facts.sandbox, SandboxOffer::Full);
+    assert!(
+        matches!(&facts.repository, Repository::Known { executing_keys, .. } if executing_keys == &["core.fsmonitor"])
+    );
+    assert_eq!((host.uid, host.host_id.len()), (7, 64));
+    assert_eq!(host.masked_paths, ["/d/tokens"]);
+    let origins: Vec<_> = host.documents.iter().map(|document| &document.origin).collect();
+    assert_eq!(
+        (origins[0].layer, origins[0].folder.clone()),
+        (Layer::Project, Some(path("/w")))
+    );
+    assert_eq!(origins[0].name, "/w/.portcullis/policy.jsonc");
+    assert_eq!(
+        (origins[1].layer, origins[1].folder.clone()),
+        (Layer::User, Some(path("/home/dev/.config/portcullis")))
+    );
+    assert_eq!(host.documents[0].digest[..2], [0x44, 0x13]);
+}
+
+#[test]
+fn the_same_facts_from_nobody_widen_nothing() {
+    let mut wire = full();
+    wire.failures = vec!["cannot read x".into()];
+    let (facts, host) = facts(Some(wire), Vouching::Nobody).unwrap();
+    assert_eq!(host, None);
+    assert!(!facts.vouched && !facts.project_trusted && facts.programs.is_empty());
+    assert_eq!(
+        (&facts.repository, facts.sandbox),
+        (&Repository::Unknown, SandboxOffer::None)
+    );
+    assert_eq!(facts.failures, ["cannot read x"]);
+    assert_eq!(facts.own_secret_paths, [path("/d/tokens")]);
+}
+
+#[test]
+fn without_facts_everything_is_unknown_and_a_host_has_to_send_them() {
+    assert_eq!(facts(None, Vouching::Nobody).unwrap(), (Facts::default(), None));
+    assert_eq!(facts(None, Vouching::Host).unwrap_err().field, "facts");
+    let mut message = valid();
+    message.facts = Some(full());
+    assert!(question(message, Vouching::Host).unwrap().request.facts.vouched);
+}
+
+#[test]
+fn each_fault_names_its_field() {
+    assert_eq!(fault(|f| f.host_id = "A".repeat(64)), "facts.host_id");
+    assert_eq!(fault(|f| f.host_id = "a".repeat(63)), "facts.host_id");
+    assert_eq!(fault(|f| f.paths[0].path = "a".into()), "facts.paths[0].path");
+    assert_eq!(fault(|f| f.paths[0].real_path = "a".into()), "facts.paths[0].real_path");
+    assert_eq!(fault(|f| f.paths[0].kind = 9), "facts.paths[0].kind");
+    assert_eq!(
+        fault(|f| f.paths = vec![f.paths[0].clone(); MAX_FACTS + 1]),
+        "facts.paths"
+    );
+    assert_eq!(fault(|f| f.programs[0].path = "ls".into()), "facts.programs[0].path");
+    assert_eq!(
+        fault(|f| f.repository.as_mut().unwrap().state = 9),
+        "facts.repository.state"
+    );
+    assert_eq!(
+        fault(|f| f.repository.as_mut().unwrap().root.clear()),
+        "facts.repository.root"
+    );
+    assert_eq!(
+        fault(|f| f.sandbox.as_mut().unwrap().status = 9),
+        "facts.sandbox.status"
+    );
+    assert_eq!(fault(|f| f.own_paths.push("x".into())), "facts.own_paths[1]");
+    assert_eq!(
+        fault(|f| f.own_secret_paths.push("x".into())),
+        "facts.own_secret_paths[1]"
+    );
+    assert_eq!(
+        fault(|f| f.documents[0].layer = v1::Layer::Team.into()),
+        "facts.documents[0].layer"
+    );
+    assert_eq!(fault(|f| f.documents[1].layer = 0), "facts.documents[1].layer");
+    assert_eq!(
+        fault(|f| f.documents[0].path = "/w/policy.jsonc".into()),
+        "facts.documents[0].path"
+    );
+    assert_eq!(fault(|f| f.documents[1].path = "/".into()), "facts.documents[1].path");
+    assert_eq!(
+        fault(|f| f.documents[0].content = vec![b' '; PolicyDocument::MAX_BYTES + 1]),
+        "facts.documents[0].content"
+    );
+    assert_eq!(
+        fault(|f| f.documents = vec![f.documents[0].clone(); 17]),
+        "facts.documents"
+    );
+}
+
+#[test]
+fn two_facts_on_one_path_must_agree() {
+    assert_eq!(
+        fault(|f| {
+            let other = v1::PathFact {
+                path: "/w/b/../a".into(),
+                real_path: "/elsewhere".into(),
+                ..f.paths[0].clone()
+            };
+            f.paths.push(other);
+        }),
+        "facts.paths[1]"
+    );
+    let mut wire = full();
+    wire.paths.push(wire.paths[0].clone());
+    assert!(facts(Some(wire), Vouching::Host).is_ok());
+}
+
+#[test]
+fn a_document_that_is_no_text_is_a_failure() {
+    let mut wire = full();
+    wire.documents[0].content = vec![0xff];
+    let (facts, host) = facts(Some(wire), Vouching::Host).unwrap();
+    assert_eq!(
+        facts.failures,
+        ["the policy document /w/.portcullis/policy.jsonc is not UTF-8"]
+    );
+    assert_eq!(host.unwrap().documents.len(), 1);
+}
+
+#[test]
+fn many_failures_stay_failures() {
+    let mut wire = full();
+    wire.failures = vec!["x".repeat(5000); 1000];
+    let (facts, _) = facts(Some(wire), Vouching::Host).unwrap();
+    assert_eq!(facts.failures.len(), KEPT_FAILURES + 1);
+    assert_eq!(facts.failures.last().unwrap(), "900 further failures");
+    assert!(facts.failures[0].len() < 1100);
+}

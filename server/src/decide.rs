@@ -1,0 +1,399 @@
+//! The decision: from a request to an answer that is on record.
+//!
+//! ```text
+//! DecideRequest ─question─► Question ─snapshot─► ruleset ─evaluate─► Decision ─record─► committed ─► ticket, answer
+//! ```
+//!
+//! INVARIANT: an allow leaves only after its record is committed. Whatever fails or is late on the way ends in ask where
+//! a person is there, in deny where none is, with the reason; see [`FailureVerdict`], which has no third value.
+//!
+//! All that reads the caller's input runs on threads for blocking work, a bounded number at a time, so that a costly
+//! call delays neither the network nor more than its share of the others.
+
+mod snapshot;
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis_policy::{
+    Decision, EffectiveRuleset, Mode, Obligation, Request, Verdict, decision::FailureVerdict, evaluate,
+    request::Interactivity,
+};
+use portcullis_proto::{
+    convert::{self, Question},
+    ticket, v1,
+};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::{JoinError, JoinHandle, spawn_blocking},
+    time::{Instant, timeout_at},
+};
+use tokio_util::task::TaskTracker;
+use tonic::Status;
+
+pub use snapshot::Snapshots;
+
+use crate::{
+    audit::{self, Circumstances, Input},
+    auth::DecidePermit,
+    keys::Keys,
+    policies::ActivePolicies,
+    store::{Appended, NewDecision, Reporter, Store, StoreError},
+};
+
+/// What evaluates a request. The engine's function, but for tests that need one that fails.
+pub type Evaluator = Arc<dyn Fn(&EffectiveRuleset, &Request) -> Decision + Send + Sync>;
+
+/// The engine.
+#[must_use]
+pub fn engine() -> Evaluator {
+    Arc::new(evaluate)
+}
+
+/// How decisions are made.
+#[derive(Clone, Copy, Debug)]
+pub struct DecideOptions {
+    /// From arrival to answer.
+    pub deadline: Duration,
+    /// Evaluations at the same time.
+    pub parallel: usize,
+    /// Merged rulesets that are kept.
+    pub cache_entries: usize,
+    /// How long a ticket may be redeemed.
+    pub ticket_lifetime: Duration,
+}
+
+/// The policy decision point.
+pub struct Decider {
+    store: Arc<dyn Store>,
+    policies: Arc<ActivePolicies>,
+    snapshots: Arc<Snapshots>,
+    keys: Arc<Keys>,
+    evaluator: Evaluator,
+    slots: Arc<Semaphore>,
+    options: DecideOptions,
+    tasks: TaskTracker,
+}
+
+/// A question and what it came to.
+struct Judged {
+    question: Arc<Question>,
+    verdict: Verdict,
+    run_in_sandbox: bool,
+    record: NewDecision,
+    answer: v1::DecideResponse,
+}
+
+impl Decider {
+    /// Puts the parts together. Work that outlives its call is tracked in `tasks`.
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn Store>,
+        policies: Arc<ActivePolicies>,
+        keys: Arc<Keys>,
+        evaluator: Evaluator,
+        options: DecideOptions,
+        tasks: TaskTracker,
+    ) -> Self {
+        Self {
+            store,
+            policies,
+            snapshots: Arc::new(Snapshots::new(options.cache_entries)),
+            keys,
+            evaluator,
+            slots: Arc::new(Semaphore::new(options.parallel.clamp(1, Semaphore::MAX_PERMITS))),
+            options,
+            tasks,
+        }
+    }
+
+    /// Decides, records, and only then answers.
+    ///
+    /// # Errors
+    /// If the message is invalid, or no question could be made of it in time.
+    pub async fn decide(&self, permit: DecidePermit, message: v1::DecideRequest) -> Result<v1::DecideResponse, Status> {
+        let arrival = Instant::now();
+        let judged = self.judge(&permit, message, arrival).await?;
+        let Judged {
+            question,
+            verdict,
+            run_in_sandbox,
+            record,
+            mut answer,
+        } = judged;
+        let decision_id = record.decision_id.clone();
+        match self.record(record, arrival + self.options.deadline).await {
+            Ok(appended) => {
+                if verdict == Verdict::Allow {
+                    self.grant(&permit, &question, run_in_sandbox, &mut answer);
+                }
+                let principal = permit.principal();
+                tracing::debug!(%decision_id, sequence = appended.sequence, %verdict, principal, "decided");
+                Ok(answer)
+            }
+            Err(error) => {
+                let reason = error.with_causes();
+                tracing::error!(%verdict, %reason, "a decision could not be recorded");
+                Ok(unrecorded(&question, verdict, answer, &reason))
+            }
+        }
+    }
+
+    /// Says what [`Self::decide`] would answer. Records and grants nothing.
+    ///
+    /// # Errors
+    /// As [`Self::decide`].
+    pub async fn explain(
+        &self,
+        permit: DecidePermit,
+        message: v1::DecideRequest,
+    ) -> Result<v1::ExplainResponse, Status> {
+        let answer = self.judge(&permit, message, Instant::now()).await?.answer;
+        Ok(v1::ExplainResponse {
+            would_be: answer.effect,
+            decided_by: answer.decided_by,
+            rule: answer.rule,
+            trace: answer.trace,
+            user_message: answer.user_message,
+            agent_message: answer.agent_message,
+            suggested_rules: answer.suggested_rules,
+            policy_version: answer.policy_version,
+        })
+    }
+
+    /// The public keys of tickets.
+    #[must_use]
+    pub fn ticket_keys(&self) -> Vec<v1::TicketKey> {
+        let key = self.keys.ticket().verifying_key();
+        vec![v1::TicketKey {
+            key_id: ticket::key_id(&key),
+            public_key: key.as_bytes().to_vec(),
+        }]
+    }
+
+    /// Understands and evaluates a request, and writes its record, all off the threads that serve.
+    async fn judge(
+        &self,
+        permit: &DecidePermit,
+        message: v1::DecideRequest,
+        arrival: Instant,
+    ) -> Result<Judged, Status> {
+        // The last quarter of the time belongs to storage: an answer that cannot be recorded any more helps nobody.
+        let until = arrival + self.options.deadline * 3 / 4;
+        let busy = |_| Status::resource_exhausted("the server is busy: too many calls are being judged; try again");
+        let slot = timeout_at(until, self.slots.clone().acquire_owned())
+            .await
+            .map_err(busy)?;
+        let slot = slot.map_err(|_| Status::unavailable("the server is shutting down"))?;
+
+        let vouching = permit.vouching();
+        let understood = spawn_blocking(move || (convert::question(message, vouching), slot));
+        let late = |_| Status::deadline_exceeded("reading the request took too long");
+        let (question, slot) = timeout_at(until, understood).await.map_err(late)?.map_err(|error| {
+            tracing::error!(panicked = error.is_panic(), "reading a request failed");
+            Status::internal("the server failed while it read the request; it is a bug, and in its log")
+        })?;
+        let question = Arc::new(question?);
+        let span = tracing::Span::current();
+        let judgement = Judgement {
+            permit: permit.clone(),
+            question: question.clone(),
+            snapshots: self.snapshots.clone(),
+            policy: self.policies.of(permit.team()),
+            keys: self.keys.clone(),
+            evaluator: self.evaluator.clone(),
+            arrival,
+            // Held until the evaluation ends, even if nobody waits for it any more: that is what bounds them.
+            _slot: slot,
+        };
+        let policy_version = judgement.policy.version;
+        let judged: Result<Result<Judged, JoinError>, _> =
+            timeout_at(until, spawn_blocking(move || span.in_scope(|| judgement.run()))).await;
+        let reason = match judged {
+            Ok(Ok(judged)) => return Ok(judged),
+            Ok(Err(error)) => {
+                tracing::error!(panicked = error.is_panic(), "judging a call failed");
+                "portcullis-server failed while it judged this call; it is a bug, and in its log".to_owned()
+            }
+            Err(_) => {
+                tracing::error!("judging a call took too long");
+                format!(
+                    "judging this call took longer than {} ms",
+                    (until - arrival).as_millis()
+                )
+            }
+        };
+        let decision = failure(&question, &reason);
+        Ok(judged_as(
+            permit,
+            &self.keys,
+            question,
+            &decision,
+            policy_version,
+            arrival,
+            Input::LeftOut,
+        ))
+    }
+
+    /// Records a decision. Returns only what is known to be committed by the deadline.
+    async fn record(&self, record: NewDecision, deadline: Instant) -> Result<Appended, StoreError> {
+        let (team, decision_id, verdict) = (record.team.clone(), record.decision_id.clone(), record.verdict);
+        let store = self.store.clone();
+        let mut writing: JoinHandle<Result<Appended, StoreError>> = self
+            .tasks
+            .spawn(async move { store.append_decision(record, deadline).await });
+        let lost = |cause: JoinError| StoreError::Failed {
+            attempt: "record a decision",
+            cause: Arc::new(cause),
+        };
+        if let Ok(written) = timeout_at(deadline, &mut writing).await {
+            return written.unwrap_or_else(|cause| Err(lost(cause)));
+        }
+        // The commit may still succeed. The trail would then show an allow that nobody was given, so it gets an outcome
+        // that says so.
+        if verdict == Verdict::Allow {
+            let store = self.store.clone();
+            self.tasks.spawn(async move {
+                if let Ok(Ok(_)) = writing.await {
+                    let reason = "the answer was withheld: its record was committed too late".to_owned();
+                    let end = Some(v1::outcome::End::NotStarted(reason));
+                    let outcome = v1::Outcome { end, ..Default::default() };
+                    let outcome = audit::outcome(&team, Reporter::Server, &decision_id, outcome);
+                    let deadline = Instant::now() + Duration::from_secs(60);
+                    if let Err(error) = store.append_outcome(outcome, deadline).await {
+                        tracing::error!(%decision_id, error = %crate::failure::chain(&error), "cannot record that an allow was withheld");
+                    }
+                }
+            });
+        }
+        Err(StoreError::Late)
+    }
+
+    /// Adds to an allow that is on record what it is bound to.
+    fn grant(&self, permit: &DecidePermit, question: &Question, run_in_sandbox: bool, answer: &mut v1::DecideResponse) {
+        let workspace = &question.request.workspace;
+        let masked = question.host.as_ref().map_or(&[][..], |host| &host.masked_paths);
+        let timeout = question.execution.as_ref().and_then(|execution| execution.timeout);
+        if question.execution.is_some() || run_in_sandbox {
+            answer.sandbox = Some(convert::default_profile(workspace, masked, timeout));
+        }
+        if let (Some(execution), Some(host)) = (&question.execution, &question.host) {
+            let claims = v1::TicketClaims {
+                decision_id: answer.decision_id.clone(),
+                key_id: String::new(),
+                command_digest: ticket::command_digest(&execution.argv).to_vec(),
+                cwd: workspace.cwd.as_str().to_owned(),
+                uid: host.uid,
+                session_id: question.session_id.clone(),
+                team: permit.team().as_str().to_owned(),
+                profile: answer.sandbox.clone(),
+                policy_version: answer.policy_version,
+                host_id: host.host_id.clone(),
+                issued_at: Some(convert::timestamp_of(std::time::SystemTime::now())),
+                valid_for: Some(convert::duration_of(self.options.ticket_lifetime)),
+            };
+            answer.ticket = Some(ticket::sign(self.keys.ticket(), claims));
+        }
+    }
+}
+
+/// One evaluation, on a thread of its own.
+struct Judgement {
+    permit: DecidePermit,
+    question: Arc<Question>,
+    snapshots: Arc<Snapshots>,
+    policy: Arc<crate::policies::TeamPolicy>,
+    keys: Arc<Keys>,
+    evaluator: Evaluator,
+    arrival: Instant,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Judgement {
+    fn run(self) -> Judged {
+        let decision = match self.snapshots.compile(&self.policy, &self.question) {
+            Ok(compiled) if compiled.faults.is_empty() => (self.evaluator)(&compiled.ruleset, &self.question.request),
+            Ok(compiled) => self.evaluate_with_faults(&compiled.ruleset, &compiled.faults),
+            Err(unusable) => failure(&self.question, &unusable.to_string()),
+        };
+        let version = self.policy.version;
+        judged_as(
+            &self.permit,
+            &self.keys,
+            self.question,
+            &decision,
+            version,
+            self.arrival,
+            Input::Redacted,
+        )
+    }
+
+    /// A document of the host has faults, so what it denies or asks for is not known in full: no allow.
+    fn evaluate_with_faults(&self, ruleset: &EffectiveRuleset, faults: &[String]) -> Decision {
+        let mut request = self.question.request.clone();
+        request.facts.failures.extend_from_slice(faults);
+        let decision = (self.evaluator)(ruleset, &request);
+        if decision.verdict == Verdict::Allow {
+            // The engine turns failures into an ask itself; this holds even if it forgot one.
+            return failure(&self.question, &faults.join("; "));
+        }
+        decision
+    }
+}
+
+fn judged_as(
+    permit: &DecidePermit,
+    keys: &Keys,
+    question: Arc<Question>,
+    decision: &Decision,
+    policy_version: u64,
+    arrival: Instant,
+    input: Input,
+) -> Judged {
+    let ticket_issued = decision.verdict == Verdict::Allow && question.execution.is_some() && question.host.is_some();
+    let circumstances = Circumstances {
+        policy_version,
+        evaluation_time: arrival.elapsed(),
+        ticket_issued,
+        input,
+    };
+    let (record, answer) = audit::decision(permit, keys, &question, decision, circumstances);
+    Judged {
+        question,
+        verdict: decision.verdict,
+        run_in_sandbox: decision.obligations.contains(&Obligation::RunInSandbox),
+        record,
+        answer,
+    }
+}
+
+/// A failure's answer: ask where a person is there, deny where none is.
+fn failure(question: &Question, reason: &str) -> Decision {
+    let request = &question.request;
+    let kind = match (request.interactivity, request.mode) {
+        (Interactivity::Headless, _) | (_, Mode::DontAsk) => FailureVerdict::Deny,
+        (Interactivity::Interactive, _) => FailureVerdict::Ask,
+    };
+    Decision::failure(kind, &request.call.tool_name, reason)
+}
+
+/// The answer when the record could not be written: an ask or deny stands and says so, an allow does not stand.
+fn unrecorded(
+    question: &Question,
+    verdict: Verdict,
+    mut answer: v1::DecideResponse,
+    reason: &str,
+) -> v1::DecideResponse {
+    let remark = format!("this decision is not recorded: {reason}");
+    if verdict == Verdict::Allow {
+        let withheld = format!("the call would be allowed, but nothing is allowed without a record, and {remark}");
+        let mut failed = convert::decision_to_wire(&failure(question, &withheld));
+        failed.policy_version = answer.policy_version;
+        return failed;
+    }
+    answer.decision_id.clear();
+    for message in [&mut answer.user_message, &mut answer.agent_message] {
+        message.push_str("; ");
+        message.push_str(&remark);
+    }
+    answer
+}

@@ -1,0 +1,21 @@
+#![forbid(unsafe_code)]
+//! The program `portcullis-server`: arguments, configuration, then serve or show. All else is in the library.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use portcullis_server::{
+    cli::{Cli, Command, ConfigCommand},
+    run,
+};
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Serve(settings) => run::serve(&run::sources(&settings.into())),
+        Command::Config(ConfigCommand::Show(settings)) => run::show_config(&run::sources(&settings.into())),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}

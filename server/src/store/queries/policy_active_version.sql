@@ -1,0 +1,1 @@
+SELECT version FROM active_policies WHERE team = ?1
