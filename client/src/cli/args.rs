@@ -1,0 +1,513 @@
+//! Commands and options. Their help texts are the reference: they feed `--help` and the completions.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use jiff::Timestamp;
+use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, audit::RecordKind};
+use portcullis_policy::Verdict;
+
+use super::failure::Failure;
+
+/// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
+#[derive(Debug, Parser)]
+#[command(
+    name = "portcullis",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or invalid input, 5 portcullis-sandboxd or \
+    portcullis-server cannot be reached or cannot decide. `decide`, `run` and `hook` have codes of their own: see their \
+    help.\n\nEnvironment: PORTCULLIS_DATA_DIR (data directory), PORTCULLIS_SERVER (the server's address), NO_COLOR."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Hook(HookArgs),
+    Decide(DecideArgs),
+    Run(RunArgs),
+    /// Pushes and reads the team's policy.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Reads the audit trail.
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    Trust(TrustArgs),
+    Status(StatusArgs),
+    /// Prints a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// Where Portcullis lies on this host.
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// Data directory [default: PORTCULLIS_DATA_DIR, else $XDG_DATA_HOME/portcullis, else ~/.local/share/portcullis].
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Where Portcullis is")]
+    data_dir: Option<PathBuf>,
+    /// Socket of portcullis-sandboxd [default: run/sandboxd.sock in the data directory].
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Where Portcullis is")]
+    socket: Option<PathBuf>,
+    /// File with the token to present [default: in the data directory, tokens/admin.token for `policy` and `audit`, else
+    /// tokens/agent.token].
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Where Portcullis is")]
+    token_file: Option<PathBuf>,
+}
+
+impl HostArgs {
+    pub(crate) fn places(&self) -> Result<Places, Failure> {
+        match &self.data_dir {
+            Some(data) => Ok(Places::at(data)),
+            None => Places::from_environment().map_err(Failure::usage),
+        }
+    }
+
+    pub(crate) fn options(&self, deadline: Duration) -> Result<HostOptions, Failure> {
+        let mut options = match (&self.socket, &self.token_file) {
+            (Some(socket), Some(token_file)) => HostOptions {
+                socket: socket.clone(),
+                token_file: token_file.clone(),
+                deadline,
+            },
+            _ => HostOptions::new(&self.places()?),
+        };
+        options.deadline = deadline;
+        if let Some(socket) = &self.socket {
+            options.socket.clone_from(socket);
+        }
+        if let Some(file) = &self.token_file {
+            options.token_file.clone_from(file);
+        }
+        Ok(options)
+    }
+}
+
+/// Where the server is.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Address of the server [default: that of the server running on this host].
+    #[arg(long, value_name = "URL", env = "PORTCULLIS_SERVER", hide_env_values = true)]
+    server: Option<String>,
+    /// PEM file with the certificates to trust instead of the system's.
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+}
+
+impl ServerArgs {
+    pub(crate) fn options(&self, host: &HostArgs) -> Result<ServerOptions, Failure> {
+        let places = host.places()?;
+        let address = match self.server.clone().filter(|address| !address.is_empty()) {
+            Some(address) => address,
+            None => places.server_address().ok_or_else(|| {
+                Failure::from(ConnectError::NoAddress {
+                    address_file: places.server_address_file(),
+                })
+            })?,
+        };
+        Ok(ServerOptions {
+            address,
+            token_file: host.token_file.clone().unwrap_or_else(|| places.admin_token()),
+            ca_file: self.ca_file.clone(),
+            deadline: ServerOptions::DEADLINE,
+        })
+    }
+}
+
+/// What the session's flags say.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// Run mode: default, acceptEdits, plan, dontAsk or bypass. In a hook it goes before what the agent reports.
+    #[arg(long, alias = "mode", value_name = "MODE")]
+    pub(crate) permission_mode: Option<Mode>,
+    /// Rules to allow in this session, separated by commas or blanks outside parentheses. May be given several times.
+    #[arg(
+        long = "allowedTools",
+        alias = "allowed-tools",
+        value_name = "RULES",
+        allow_hyphen_values = true
+    )]
+    pub(crate) allowed_tools: Vec<String>,
+    /// Rules to deny in this session.
+    #[arg(
+        long = "disallowedTools",
+        alias = "disallowed-tools",
+        value_name = "RULES",
+        allow_hyphen_values = true
+    )]
+    pub(crate) disallowed_tools: Vec<String>,
+    /// Nobody can be asked: an ask becomes a deny.
+    #[arg(long)]
+    pub(crate) headless: bool,
+}
+
+/// Form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Default)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs; a stable contract.
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgentKind {
+    /// Claude Code.
+    Claude,
+    /// Cursor.
+    Cursor,
+}
+
+/// Answers a hook of a coding agent.
+///
+/// Reads one payload from stdin to its end and prints exactly one JSON object in the agent's own format. Whatever goes
+/// wrong (a payload that cannot be read, no portcullis-sandboxd, no answer in time) is answered with ask, or with deny
+/// where the agent enforces no ask. Events that permit nothing are answered neutrally and are not recorded yet.
+///
+/// Contents that no rule looks at do not leave this process: of a file tool's input, large texts are left out and named in
+/// `portcullis_omitted`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 with one JSON object on stdout; 2 with the reason on stderr if not even that is \
+    possible, which agents take as a denial."
+)]
+pub(crate) struct HookArgs {
+    /// The agent that calls.
+    pub(crate) agent: AgentKind,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    /// Milliseconds until the answer is out, whatever happens. Must lie within the agent's own limit for hooks.
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    pub(crate) deadline_ms: u64,
+}
+
+/// Says whether a command or tool call may run.
+///
+/// The words after `--` are one command; words with blanks are quoted. A single word that holds blanks is taken as a shell
+/// line: `portcullis decide -- 'make | tee log'`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 allow, 3 ask, 4 deny, 5 cannot decide (portcullis-sandboxd or the server out of \
+    reach), 2 wrong usage or invalid input, 1 other failure."
+)]
+pub(crate) struct DecideArgs {
+    /// Tool to ask about instead of a command, as the agent spells it.
+    #[arg(long, value_name = "TOOL", requires = "input")]
+    pub(crate) tool: Option<String>,
+    /// Input of the tool: one JSON object.
+    #[arg(long, value_name = "JSON", requires = "tool")]
+    pub(crate) input: Option<String>,
+    /// Agent in whose spelling the call is.
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub(crate) agent: String,
+    /// Only explain: nothing is recorded and nothing granted.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// The command.
+    #[arg(
+        trailing_var_arg = true,
+        value_name = "COMMAND",
+        conflicts_with = "tool",
+        required_unless_present = "tool"
+    )]
+    pub(crate) argv: Vec<OsString>,
+}
+
+/// Where the call happens.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// Working directory of the call [default: the current one].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Root of the workspace [default: the repository around the working directory, else that directory].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+/// Runs a command in the sandbox, if it is allowed.
+///
+/// Standard input, output and error are passed through, as are the signals INT, TERM, HUP, QUIT and WINCH. The words are
+/// run as they are; for a shell line write `sh -c '…'`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: that of the command, or 128+n if signal n killed it; 126 not allowed (ask or deny); \
+    125 portcullis itself failed; 2 wrong usage."
+)]
+pub(crate) struct RunArgs {
+    /// Longest run, such as 90s, 5m or 1h.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    /// The command.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", required = true)]
+    pub(crate) argv: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Checks a team policy and makes it active. All its faults are shown at once.
+    #[command(
+        after_help = "Exit codes: 0 pushed (with --dry-run: without fault), 2 the policy has faults, 1 other \
+        failure, 5 the server cannot be reached."
+    )]
+    Push {
+        /// File with the team's policy; `-` = stdin.
+        #[arg(long, value_name = "FILE")]
+        team: PathBuf,
+        /// Why, for those who read the history.
+        #[arg(long, default_value = "")]
+        comment: String,
+        /// Push only if this version is active.
+        #[arg(long, value_name = "N")]
+        expect_version: Option<u64>,
+        /// Only check.
+        #[arg(long)]
+        dry_run: bool,
+        /// Form of the output.
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Prints the text of a version.
+    #[command(after_help = "Exit codes: 0 printed, 1 failed (no such version), 5 the server cannot be reached.")]
+    Get {
+        /// Which version [default: the active one].
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        version: Option<u64>,
+        /// Form of the output.
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Lists the versions, newest first.
+    #[command(after_help = "Exit codes: 0 printed, 1 failed, 5 the server cannot be reached.")]
+    List {
+        /// At most this many.
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+        /// Form of the output: with json, one object a line.
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Prints records that match, newest first.
+    #[command(
+        after_help = "Exit codes: 0 printed (also if nothing matches), 1 failed, 2 wrong usage, 5 the server \
+        cannot be reached."
+    )]
+    Query {
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// Only at or after this time: RFC 3339, or a time ago such as 30m, 1h or 7d.
+        #[arg(long, value_name = "TIME", value_parser = moment)]
+        since: Option<Timestamp>,
+        /// Only before this time.
+        #[arg(long, value_name = "TIME", value_parser = moment)]
+        until: Option<Timestamp>,
+        /// Only this decision and its outcome.
+        #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+        decision: String,
+        /// At most this many.
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+        limit: u64,
+        /// Form of the output: with json, one object a line.
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Prints records as they are committed, until Ctrl-C. Goes on where it was when the server comes back.
+    #[command(after_help = "Exit codes: 0 ended by Ctrl-C, 1 failed, 5 the server cannot be reached at the start.")]
+    Tail {
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// Begin with the first record of the trail.
+        #[arg(long, conflicts_with = "after")]
+        from_start: bool,
+        /// Begin after this sequence number.
+        #[arg(long, value_name = "SEQ")]
+        after: Option<u64>,
+        /// Form of the output: with json, one object a line.
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+}
+
+/// Which records.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// Only decisions with this effect.
+    #[arg(long, value_enum)]
+    pub(crate) effect: Option<EffectArg>,
+    /// Only records of this kind.
+    #[arg(long, value_enum)]
+    pub(crate) kind: Option<KindArg>,
+    /// Only of this session.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub(crate) session: String,
+    /// Only of this principal.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(crate) principal: String,
+    /// Only of this tool, as the agent spells it.
+    #[arg(long, value_name = "TOOL", default_value = "", hide_default_value = true)]
+    pub(crate) tool: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EffectArg {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl From<EffectArg> for Verdict {
+    fn from(effect: EffectArg) -> Self {
+        match effect {
+            EffectArg::Allow => Self::Allow,
+            EffectArg::Ask => Self::Ask,
+            EffectArg::Deny => Self::Deny,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindArg {
+    Decision,
+    Outcome,
+    PolicyChange,
+}
+
+impl From<KindArg> for RecordKind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Decision => Self::Decision,
+            KindArg::Outcome => Self::Outcome,
+            KindArg::PolicyChange => Self::PolicyChange,
+        }
+    }
+}
+
+/// Declares a project trustworthy: its own allow rules count from then on.
+///
+/// Asks for confirmation on the terminal, and refuses where there is none: an agent must not do it for you.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 done, 1 not confirmed or failed, 5 portcullis-sandboxd cannot be reached.")]
+pub(crate) struct TrustArgs {
+    /// The project's folder [default: the repository around the current directory].
+    #[arg(value_name = "PATH", conflicts_with_all = ["list", "remove"])]
+    pub(crate) path: Option<PathBuf>,
+    /// List the trusted projects.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Take the trust in this project back.
+    #[arg(long, value_name = "PATH", conflicts_with = "list")]
+    pub(crate) remove: Option<PathBuf>,
+    /// Form of the output of --list.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Says how this host is doing.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 all is well, 1 something is not (see the output), 5 portcullis-sandboxd cannot be \
+    reached."
+)]
+pub(crate) struct StatusArgs {
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Reads `90s`, `5m`, `1h`, `7d`, `2w`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let fault = || format!("`{text}` is not a time such as 90s, 5m, 1h or 7d");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let number: u64 = digits.parse().map_err(|_| fault())?;
+    let unit = match text.strip_prefix(digits).unwrap_or_default() {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 604_800,
+        _ => return Err(fault()),
+    };
+    let seconds = number
+        .checked_mul(unit)
+        .filter(|seconds| (1..=315_360_000).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(fault)
+}
+
+/// Reads RFC 3339, or a time ago.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let ago =
+        duration(text).map_err(|_| format!("`{text}` is neither RFC 3339 nor a time ago such as 30m, 1h or 7d"))?;
+    let ago = jiff::SignedDuration::try_from(ago).map_err(|error| error.to_string())?;
+    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        for (text, seconds) in [("90s", 90), ("5m", 300), ("1h", 3600), ("7d", 604_800), ("3", 3)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in [
+            "",
+            "s",
+            "0s",
+            "-1s",
+            "1y",
+            "1.5h",
+            "1h30m",
+            "99999999999999999999s",
+            "18446744073709551615w",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_a_date_or_an_age() {
+        assert_eq!(moment("2026-01-02T03:04:05Z").unwrap().as_second(), 1_767_323_045);
+        let hour = Timestamp::now().as_second() - moment("1h").unwrap().as_second();
+        assert!((3599..=3601).contains(&hour), "{hour}");
+        assert!(moment("yesterday").is_err());
+    }
+}

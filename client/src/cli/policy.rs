@@ -1,0 +1,226 @@
+//! `portcullis policy`: pushes and reads the team's policy. Faults of a text are shown in it, all at once.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use portcullis_client::{
+    Server,
+    policy::{Fault, Push, Pushed, Version},
+};
+use portcullis_policy::PolicyDocument;
+use serde::Serialize;
+
+use super::{
+    args::{Format, HostArgs, PolicyCommand},
+    failure::Failure,
+    output::{self, printable},
+};
+
+pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8, Failure> {
+    match command {
+        PolicyCommand::Push {
+            team,
+            comment,
+            expect_version,
+            dry_run,
+            format,
+            server,
+        } => {
+            let content = read(team)?;
+            let push = Push {
+                content,
+                file_name: team.to_string_lossy().into_owned(),
+                comment: comment.clone(),
+                expected_version: *expect_version,
+                dry_run: *dry_run,
+            };
+            let server = Server::connect(&server.options(host)?).await?;
+            let pushed = server.push(&push).await?;
+            show_push(&push, &pushed, *format)
+        }
+        PolicyCommand::Get {
+            version,
+            format,
+            server,
+        } => {
+            let server = Server::connect(&server.options(host)?).await?;
+            let document = server.policy(version.unwrap_or_default()).await?;
+            match format {
+                Format::Text => output::data(&document.content)?,
+                Format::Json => {
+                    #[derive(Serialize)]
+                    struct Out<'a> {
+                        #[serde(flatten)]
+                        version: &'a Version,
+                        content: std::borrow::Cow<'a, str>,
+                    }
+                    output::json(&Out {
+                        version: &document.version,
+                        content: String::from_utf8_lossy(&document.content),
+                    })?;
+                }
+            }
+            Ok(0)
+        }
+        PolicyCommand::List { limit, format, server } => {
+            let server = Server::connect(&server.options(host)?).await?;
+            list(&server, *limit, *format).await
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |cause| Failure::io(format!("cannot read the policy `{}`", file.display()), cause);
+    let most = PolicyDocument::MAX_BYTES as u64;
+    let mut content = Vec::new();
+    let reader: Box<dyn io::Read> = if file == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(fs::File::open(file).map_err(failed)?)
+    };
+    reader.take(most + 1).read_to_end(&mut content).map_err(failed)?;
+    if content.len() as u64 > most {
+        return Err(Failure::usage_text(format!(
+            "the policy `{}` is larger than {} KiB",
+            file.display(),
+            most / 1024
+        )));
+    }
+    Ok(content)
+}
+
+fn show_push(push: &Push, pushed: &Pushed, format: Format) -> Result<u8, Failure> {
+    use std::io::Write as _;
+    let (faults, warnings): (&[Fault], &[Fault]) = match pushed {
+        Pushed::Accepted { warnings, .. } => (&[], warnings),
+        Pushed::Rejected { faults, warnings } => (faults, warnings),
+    };
+    if format == Format::Json {
+        output::json(pushed)?;
+    } else {
+        let text = String::from_utf8_lossy(&push.content);
+        let mut report = String::new();
+        for fault in warnings {
+            let _ = writeln!(report, "{}\n", render(fault, Level::WARNING, &text, &push.file_name));
+        }
+        for fault in faults {
+            let _ = writeln!(report, "{}\n", render(fault, Level::ERROR, &text, &push.file_name));
+        }
+        let _ = anstream::stderr().write_all(report.as_bytes());
+    }
+    match pushed {
+        Pushed::Accepted { version, .. } => {
+            if format == Format::Text {
+                let rules = plural(u64::from(version.rule_count), "rule");
+                output::text(&if push.dry_run {
+                    format!("the policy has no fault: {rules}; nothing was changed\n")
+                } else {
+                    format!("team policy v{} is active: {rules}\n", version.version)
+                })?;
+            }
+            Ok(0)
+        }
+        Pushed::Rejected { faults, .. } => {
+            if format == Format::Text {
+                let count = plural(faults.len() as u64, "fault");
+                let _ = writeln!(
+                    anstream::stderr(),
+                    "error: the policy `{}` has {count}; nothing was changed",
+                    printable(&push.file_name)
+                );
+            }
+            Ok(2)
+        }
+    }
+}
+
+/// A fault with its line, the words underlined, and the hint.
+fn render(fault: &Fault, level: Level<'static>, text: &str, file: &str) -> String {
+    // What the server says must not make this program stop: a span outside of the text, or inside a character, is
+    // moved to where it can be shown.
+    let boundary = |at: u64| {
+        let at = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
+        (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+    };
+    let start = boundary(fault.start);
+    let end = boundary(fault.end).max(start);
+    let mut group = level.primary_title(printable(&fault.message).into_owned()).element(
+        Snippet::source(text)
+            .path(file)
+            .annotation(AnnotationKind::Primary.span(start..end)),
+    );
+    if !fault.hint.is_empty() {
+        group = group.element(Level::HELP.message(printable(&fault.hint).into_owned()));
+    }
+    Renderer::styled().render(&[group])
+}
+
+async fn list(server: &Server, limit: u32, format: Format) -> Result<u8, Failure> {
+    let (mut before, mut left) = (0, limit);
+    loop {
+        let (versions, more) = server.policies_before(before).await?;
+        for version in versions.iter().take(left as usize) {
+            let open = match format {
+                Format::Json => output::json(version)?,
+                Format::Text => output::text(&line(version))?,
+            };
+            if !open {
+                return Ok(0);
+            }
+        }
+        left = left.saturating_sub(u32::try_from(versions.len()).unwrap_or(u32::MAX));
+        let last = versions.last().map_or(0, |version| version.version);
+        // A server that repeats itself must not keep this loop going.
+        if left == 0 || !more || last == 0 || (before != 0 && last >= before) {
+            return Ok(0);
+        }
+        before = last;
+    }
+}
+
+fn line(version: &Version) -> String {
+    let mut text = format!(
+        "v{}{}  {}  {}  {}  {}",
+        version.version,
+        if version.active { " (active)" } else { "" },
+        version.created_at,
+        printable(&version.author),
+        plural(u64::from(version.rule_count), "rule"),
+        printable(&version.file_name),
+    );
+    if !version.comment.is_empty() {
+        let _ = write!(text, "  {}", printable(&version.comment));
+    }
+    text.push('\n');
+    text
+}
+
+fn plural(count: u64, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_outside_of_the_text_is_still_shown() {
+        for (start, end) in [(0, 0), (1, 2), (5, 3), (999, 1000), (u64::MAX, u64::MAX)] {
+            let fault = Fault {
+                line: 1,
+                column: 1,
+                start,
+                end,
+                message: "wrong".into(),
+                hint: "right".into(),
+            };
+            let text = render(&fault, Level::ERROR, "ä ü\n", "f.jsonc");
+            assert!(text.contains("wrong") && text.contains("right"), "{text}");
+        }
+    }
+}

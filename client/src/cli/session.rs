@@ -1,0 +1,102 @@
+//! What flags of the session and the current directory add to a question.
+
+use std::path::{Path, PathBuf};
+
+use portcullis_client::{Question, question::Interactivity, question::project_root};
+
+use super::{
+    args::{PlaceArgs, SessionArgs},
+    failure::Failure,
+};
+
+impl SessionArgs {
+    /// Adds the session's rules, and its mode and interactivity where the flags name them.
+    pub(crate) fn apply(&self, question: &mut Question) {
+        if self.permission_mode.is_some() {
+            question.mode = self.permission_mode;
+        }
+        if self.headless {
+            question.interactivity = Interactivity::Headless;
+        }
+        question.session_allow = self.allowed_tools.iter().flat_map(|rules| split(rules)).collect();
+        question.session_deny = self.disallowed_tools.iter().flat_map(|rules| split(rules)).collect();
+    }
+}
+
+/// Splits at commas and blanks, never inside parentheses.
+fn split(rules: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0_usize;
+    for c in rules.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (c == ',' || c.is_whitespace()) {
+            parts.push(String::new());
+        } else if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Where a call from the command line happens.
+pub(crate) struct Place {
+    pub(crate) cwd: String,
+    pub(crate) root: String,
+}
+
+impl PlaceArgs {
+    /// Finds working directory and workspace, as absolute paths.
+    pub(crate) fn find(&self) -> Result<Place, Failure> {
+        let current =
+            || std::env::current_dir().map_err(|cause| Failure::io("cannot tell what the current directory is", cause));
+        let absolute = |path: &Path| -> Result<PathBuf, Failure> {
+            let path = if path.is_absolute() {
+                path.to_owned()
+            } else {
+                current()?.join(path)
+            };
+            std::fs::canonicalize(&path)
+                .map_err(|cause| Failure::io(format!("cannot use the directory `{}`", path.display()), cause))
+        };
+        let cwd = match &self.cwd {
+            Some(cwd) => absolute(cwd)?,
+            None => current()?,
+        };
+        let root = match &self.workspace {
+            Some(root) => absolute(root)?,
+            None => project_root(&cwd),
+        };
+        Ok(Place {
+            cwd: text(cwd)?,
+            root: text(root)?,
+        })
+    }
+}
+
+/// A path as text, which is how it travels.
+pub(crate) fn text(path: PathBuf) -> Result<String, Failure> {
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| Failure::usage_text(format!("the path `{}` is not UTF-8", path.to_string_lossy())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn rules_are_split_outside_parentheses_only() {
+        assert_eq!(
+            split("Bash(git log *), Read  Edit(a,b),,mcp__x__*"),
+            ["Bash(git log *)", "Read", "Edit(a,b)", "mcp__x__*"]
+        );
+        assert_eq!(split("Bash(echo (a b) c) Read"), ["Bash(echo (a b) c)", "Read"]);
+        assert_eq!(split(" , "), Vec::<String>::new());
+        assert_eq!(split("Bash(open Read"), ["Bash(open Read"]);
+    }
+}

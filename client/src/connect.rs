@@ -1,0 +1,238 @@
+//! Connections: to portcullis-sandboxd over its unix socket, to portcullis-server over TCP.
+//!
+//! A socket that somebody else owns is refused before a byte is sent: whoever listens there could answer allow. A token
+//! leaves this host only over TLS. Every wait is bounded.
+
+use std::{
+    io,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use hyper_util::rt::TokioIo;
+use portcullis_proto::metadata;
+use tokio::{net::UnixStream, time::timeout};
+use tonic::{
+    Request, Status,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
+};
+
+use crate::{
+    CallError, ConnectError, Token,
+    error::{Cause, Target},
+};
+
+/// One connection with the token that is presented on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) channel: Channel,
+    pub(crate) target: Target,
+    token: Token,
+    deadline: Duration,
+}
+
+impl Link {
+    /// A request with token and deadline.
+    pub(crate) fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = self.unbounded_request(message);
+        request.set_timeout(self.deadline);
+        request
+    }
+
+    /// A request with token, for a stream that may last.
+    pub(crate) fn unbounded_request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request
+            .metadata_mut()
+            .insert(metadata::AUTHORIZATION, self.token.header());
+        request
+    }
+
+    /// Waits for an answer, not longer than the deadline: a peer that never answers is no reason to wait.
+    pub(crate) async fn answer<T>(
+        &self,
+        call: impl Future<Output = Result<tonic::Response<T>, Status>>,
+    ) -> Result<T, CallError> {
+        match timeout(self.deadline, call).await {
+            Ok(Ok(response)) => Ok(response.into_inner()),
+            Ok(Err(status)) => Err(self.error(&status)),
+            Err(_) => Err(CallError::Late {
+                target: self.target.clone(),
+                after: self.deadline,
+            }),
+        }
+    }
+
+    pub(crate) fn error(&self, status: &Status) -> CallError {
+        CallError::from_status(
+            status,
+            &self.target,
+            self.token.file().map(Path::to_owned),
+            self.deadline,
+        )
+    }
+
+    pub(crate) fn unusable(&self, fault: impl Into<String>) -> CallError {
+        CallError::Unusable {
+            target: self.target.clone(),
+            fault: fault.into(),
+        }
+    }
+}
+
+/// Connects to a unix socket whose owner and listener are this user or root.
+pub(crate) async fn unix(socket: &Path, token: Token, deadline: Duration) -> Result<Link, ConnectError> {
+    let target = Target {
+        name: "portcullis-sandboxd",
+        address: format!("unix:{}", socket.display()),
+    };
+    let unreachable = |error: io::Error| ConnectError::Unreachable {
+        target: target.clone(),
+        cause: Cause::io(&error),
+    };
+    let late = || ConnectError::Late {
+        target: target.clone(),
+        after: deadline,
+    };
+    let me = rustix::process::geteuid().as_raw();
+    let check = |owner: u32| {
+        if owner == me || owner == 0 {
+            return Ok(());
+        }
+        Err(ConnectError::ForeignSocket {
+            socket: socket.to_owned(),
+            owner,
+            expected: me,
+        })
+    };
+    // Two checks: the file says who may listen there, the peer's credentials who does.
+    let file = tokio::fs::metadata(socket).await.map_err(unreachable)?;
+    if !file.file_type().is_socket() {
+        return Err(unreachable(io::Error::other("it is not a socket")));
+    }
+    check(file.uid())?;
+    let stream = timeout(deadline, UnixStream::connect(socket))
+        .await
+        .map_err(|_| late())?
+        .map_err(unreachable)?;
+    check(stream.peer_cred().map_err(unreachable)?.uid())?;
+
+    // The channel gets this one checked stream. It never opens another, which nobody would have checked.
+    let stream = Arc::new(Mutex::new(Some(stream)));
+    let connector = tower::service_fn(move |_| {
+        let stream = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        async move {
+            stream
+                .map(TokioIo::new)
+                .ok_or_else(|| io::Error::new(io::ErrorKind::ConnectionReset, "the connection was closed"))
+        }
+    });
+    let endpoint = Endpoint::from_static("http://sandboxd.invalid");
+    let channel = timeout(deadline, endpoint.connect_with_connector(connector))
+        .await
+        .map_err(|_| late())?
+        .map_err(|error| ConnectError::Unreachable {
+            target: target.clone(),
+            cause: Cause::innermost(&error),
+        })?;
+    Ok(Link {
+        channel,
+        target,
+        token,
+        deadline,
+    })
+}
+
+/// Connects to a server. `ca` is a PEM file's text with the certificates to trust instead of the system's.
+pub(crate) async fn tcp(
+    address: &str,
+    ca: Option<&str>,
+    token: Token,
+    deadline: Duration,
+) -> Result<Link, ConnectError> {
+    let target = Target {
+        name: "portcullis-server",
+        address: address.to_owned(),
+    };
+    let invalid = |fault: String| ConnectError::InvalidAddress {
+        address: address.to_owned(),
+        fault,
+    };
+    let mut endpoint = Endpoint::from_shared(address.to_owned()).map_err(|error| invalid(error.to_string()))?;
+    let (scheme, host) = (
+        endpoint.uri().scheme_str().map(str::to_owned),
+        endpoint.uri().host().map(str::to_owned),
+    );
+    match (scheme.as_deref(), host.as_deref()) {
+        (Some("https"), Some(_)) => {
+            let tls = match ca {
+                Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
+                None => ClientTlsConfig::new().with_native_roots(),
+            };
+            endpoint = endpoint
+                .tls_config(tls)
+                .map_err(|error| invalid(Cause::innermost(&error).to_string()))?;
+        }
+        (Some("http"), Some(host)) if is_loopback(host) => {}
+        (Some("http"), Some(_)) => {
+            return Err(ConnectError::Unprotected {
+                address: address.to_owned(),
+            });
+        }
+        _ => {
+            return Err(invalid(
+                "it is not of the form `https://host:port` or `http://127.0.0.1:port`".to_owned(),
+            ));
+        }
+    }
+    let endpoint = endpoint.connect_timeout(deadline).tcp_nodelay(true);
+    let channel = timeout(deadline, endpoint.connect())
+        .await
+        .map_err(|_| ConnectError::Late {
+            target: target.clone(),
+            after: deadline,
+        })?
+        .map_err(|error| ConnectError::Unreachable {
+            target: target.clone(),
+            cause: Cause::innermost(&error),
+        })?;
+    Ok(Link {
+        channel,
+        target,
+        token,
+        deadline,
+    })
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_host_is_loopback() {
+        for (host, expected) in [
+            ("127.0.0.1", true),
+            ("[::1]", true),
+            ("localhost", true),
+            ("127.0.0.1.example.test", false),
+            ("10.0.0.1", false),
+            ("localhost.example.test", false),
+        ] {
+            assert_eq!(is_loopback(host), expected, "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_is_not_sent_unprotected_to_another_host() {
+        let token = Token::new("t").unwrap();
+        let refused = tcp("http://server.example.test:7451", None, token, Duration::from_secs(1)).await;
+        assert!(matches!(refused, Err(ConnectError::Unprotected { .. })), "{refused:?}");
+    }
+}

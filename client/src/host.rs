@@ -1,0 +1,237 @@
+//! portcullis-sandboxd on this host: decisions, runs, and the host's own state.
+
+use std::{path::PathBuf, time::Duration};
+
+use portcullis_policy::decision::FailureVerdict;
+use portcullis_proto::{
+    MAX_REQUEST_BYTES,
+    v1::{
+        self, decision_service_client::DecisionServiceClient, host_service_client::HostServiceClient,
+        sandbox_service_client::SandboxServiceClient,
+    },
+};
+use serde::Serialize;
+use tonic::transport::Channel;
+
+use crate::{
+    Answer, CallError, ConnectError, Permit, Places, Question, Running, Token,
+    connect::{self, Link},
+};
+
+/// How to reach portcullis-sandboxd.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// The file with the agent's token.
+    pub token_file: PathBuf,
+    /// Longest wait for the connection, and for each answer.
+    pub deadline: Duration,
+}
+
+impl HostOptions {
+    /// 5 seconds: sandboxd itself answers after 4 what the server has not answered by then.
+    pub const DEADLINE: Duration = Duration::from_secs(5);
+
+    /// As laid out in the data directory.
+    #[must_use]
+    pub fn new(places: &Places) -> Self {
+        Self {
+            socket: places.socket(),
+            token_file: places.agent_token(),
+            deadline: Self::DEADLINE,
+        }
+    }
+}
+
+/// A connection to portcullis-sandboxd. When it is lost, connect again.
+#[derive(Clone, Debug)]
+pub struct Host {
+    link: Link,
+}
+
+/// How the host is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostStatus {
+    /// Version of portcullis-sandboxd.
+    pub version: String,
+    /// Fingerprint of the host's key.
+    pub host_id: String,
+    /// Address of the server.
+    pub server: String,
+    /// Why the server does not answer; `None` if it does.
+    pub server_failure: Option<String>,
+    /// What the sandbox enforces.
+    pub enforcement: Enforcement,
+    /// Commands that run now.
+    pub running: u32,
+    /// Outcomes not yet delivered to the server.
+    pub undelivered_outcomes: u32,
+}
+
+/// How much of a sandbox a host enforces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Enforcement {
+    /// Full, partial or none.
+    pub status: EnforcementStatus,
+    /// Mechanisms in force.
+    pub mechanisms: Vec<String>,
+    /// What is missing, with the reason.
+    pub missing: Vec<String>,
+    /// Landlock ABI of the kernel; 0 = none.
+    pub landlock_abi: u32,
+}
+
+/// Full, partial or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnforcementStatus {
+    /// Everything that was asked for.
+    Full,
+    /// Some of it.
+    Partial,
+    /// Nothing, or nothing that is known.
+    None,
+}
+
+impl From<v1::Enforcement> for Enforcement {
+    fn from(wire: v1::Enforcement) -> Self {
+        Self {
+            status: match wire.status() {
+                v1::EnforcementStatus::Full => EnforcementStatus::Full,
+                v1::EnforcementStatus::Partial => EnforcementStatus::Partial,
+                v1::EnforcementStatus::None | v1::EnforcementStatus::Unspecified => EnforcementStatus::None,
+            },
+            mechanisms: wire.mechanisms,
+            missing: wire.missing,
+            landlock_abi: wire.landlock_abi,
+        }
+    }
+}
+
+impl Host {
+    /// Connects, after checking that the socket and who listens there belong to this user or root.
+    ///
+    /// # Errors
+    /// If there is no token, nobody listens, or somebody else does.
+    pub async fn connect(options: &HostOptions) -> Result<Self, ConnectError> {
+        let token = Token::read(&options.token_file)?;
+        let link = connect::unix(&options.socket, token, options.deadline).await?;
+        Ok(Self { link })
+    }
+
+    /// Asks for a decision, which is recorded before it is given.
+    ///
+    /// # Errors
+    /// If there is no answer that can be used. A deny is an answer, not an error.
+    pub async fn decide(&self, question: &Question) -> Result<Answer, CallError> {
+        let request = self.link.request(question.to_wire());
+        let wire = self
+            .link
+            .answer(async { self.decisions().decide(request).await })
+            .await?;
+        Answer::from_wire(wire, question).map_err(|fault| self.link.unusable(fault))
+    }
+
+    /// Asks for a decision; what goes wrong becomes the given answer, with the reason.
+    pub async fn decide_or(&self, question: &Question, fail_mode: FailureVerdict) -> Answer {
+        match self.decide(question).await {
+            Ok(answer) => answer,
+            Err(error) => Answer::failure(fail_mode, &error.to_string()),
+        }
+    }
+
+    /// Asks what the decision would be. Records nothing and grants nothing.
+    ///
+    /// # Errors
+    /// If there is no answer that can be used.
+    pub async fn explain(&self, question: &Question) -> Result<Answer, CallError> {
+        let request = self.link.request(v1::ExplainRequest {
+            request: Some(question.to_wire()),
+        });
+        let wire = self
+            .link
+            .answer(async { self.decisions().explain(request).await })
+            .await?;
+        Answer::from_explanation(wire).map_err(|fault| self.link.unusable(fault))
+    }
+
+    /// Runs the command that was allowed, in its sandbox. `environment` is what to pass on of the caller's variables;
+    /// what the permit does not name stays behind.
+    ///
+    /// # Errors
+    /// If the ticket is refused or sandboxd does not begin in time.
+    pub async fn run(
+        &self,
+        permit: Permit,
+        environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+    ) -> Result<Running, CallError> {
+        let client = SandboxServiceClient::new(self.link.channel.clone()).max_decoding_message_size(MAX_REQUEST_BYTES);
+        Running::start(client, self.link.clone(), permit, environment).await
+    }
+
+    /// How the host is doing.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub async fn status(&self) -> Result<HostStatus, CallError> {
+        let request = self.link.request(v1::StatusRequest {});
+        let wire = self.link.answer(async { self.hosts().status(request).await }).await?;
+        Ok(HostStatus {
+            version: wire.version,
+            host_id: wire.host_id,
+            server: wire.server,
+            server_failure: Some(wire.server_failure).filter(|failure| !failure.is_empty()),
+            enforcement: wire.enforcement.unwrap_or_default().into(),
+            running: wire.running,
+            undelivered_outcomes: wire.undelivered_outcomes,
+        })
+    }
+
+    /// Declares a project trustworthy. Returns the real path under which it is remembered.
+    ///
+    /// # Errors
+    /// If it is no folder, or sandboxd cannot remember it.
+    pub async fn trust_project(&self, root: &str) -> Result<String, CallError> {
+        let request = self.link.request(v1::TrustProjectRequest { root: root.to_owned() });
+        Ok(self
+            .link
+            .answer(async { self.hosts().trust_project(request).await })
+            .await?
+            .root)
+    }
+
+    /// Takes trust back. Returns whether there was any.
+    ///
+    /// # Errors
+    /// If sandboxd cannot.
+    pub async fn untrust_project(&self, root: &str) -> Result<bool, CallError> {
+        let request = self.link.request(v1::UntrustProjectRequest { root: root.to_owned() });
+        Ok(self
+            .link
+            .answer(async { self.hosts().untrust_project(request).await })
+            .await?
+            .was_trusted)
+    }
+
+    /// Real paths of the trusted projects, sorted.
+    ///
+    /// # Errors
+    /// If sandboxd does not answer.
+    pub async fn trusted_projects(&self) -> Result<Vec<String>, CallError> {
+        let request = self.link.request(v1::ListTrustedProjectsRequest {});
+        Ok(self
+            .link
+            .answer(async { self.hosts().list_trusted_projects(request).await })
+            .await?
+            .roots)
+    }
+
+    fn decisions(&self) -> DecisionServiceClient<Channel> {
+        DecisionServiceClient::new(self.link.channel.clone()).max_decoding_message_size(MAX_REQUEST_BYTES)
+    }
+
+    fn hosts(&self) -> HostServiceClient<Channel> {
+        HostServiceClient::new(self.link.channel.clone())
+    }
+}

@@ -1,0 +1,316 @@
+//! A run in the sandbox: a stream of input to the command, and of its output back.
+//!
+//! Everything is bounded: at most [`QUEUED`] messages of input wait, then the sender waits too. Signals have their own
+//! queue and go first, so that a command that reads no input can still be interrupted. Dropping a [`Running`] ends the
+//! command: sandboxd kills what nobody listens to any more.
+
+use std::{
+    ffi::OsString,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use portcullis_proto::v1::{
+    self, run_request::Message, run_response::Message as Reply, sandbox_service_client::SandboxServiceClient,
+};
+use serde::Serialize;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::Stream;
+use tonic::{Streaming, transport::Channel};
+
+use crate::{CallError, Permit, connect::Link, host::Enforcement};
+
+/// Messages of input that may wait: with 64 KiB each, half a megabyte.
+const QUEUED: usize = 8;
+
+/// Most bytes of input in one message.
+pub const MAX_INPUT_BYTES: usize = 64 * 1024;
+
+/// A command that runs, or is about to.
+#[derive(Debug)]
+pub struct Running {
+    replies: Streaming<v1::RunResponse>,
+    input: Input,
+    link: Link,
+    ended: bool,
+}
+
+/// The way to the command's standard input, and for signals. May be cloned.
+#[derive(Clone, Debug)]
+pub struct Input {
+    data: mpsc::Sender<v1::RunRequest>,
+    signals: mpsc::Sender<v1::RunRequest>,
+}
+
+/// The run is over: input goes nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the run has ended")]
+pub struct RunEnded;
+
+/// What comes back from a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The command runs now, in a sandbox that enforces this.
+    Started(Enforcement),
+    /// Bytes of its standard output.
+    Stdout(Vec<u8>),
+    /// Bytes of its standard error.
+    Stderr(Vec<u8>),
+    /// It ended. Nothing follows.
+    Ended(Outcome),
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// What happened to the command.
+    pub end: End,
+    /// How long it ran.
+    #[serde(rename = "duration_ms", serialize_with = "as_milliseconds")]
+    pub duration: Duration,
+    /// What was enforced; `None` if it did not say.
+    pub enforcement: Option<Enforcement>,
+    /// Why it was ended from outside (`timeout`, `disconnect`, `shutdown`); `None` if it ended by itself.
+    pub ended_by: Option<String>,
+}
+
+/// What happened to a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It exited with this status, 0 to 255.
+    ExitCode(u32),
+    /// This signal killed it.
+    Signal(u32),
+    /// It never started: why.
+    NotStarted(String),
+}
+
+fn as_milliseconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl Outcome {
+    pub(crate) fn from_wire(wire: v1::Outcome) -> Self {
+        use v1::outcome::End as Wire;
+        Self {
+            end: match wire.end {
+                Some(Wire::ExitCode(code)) => End::ExitCode(code),
+                Some(Wire::Signal(number)) => End::Signal(number),
+                Some(Wire::NotStarted(why)) => End::NotStarted(why),
+                None => End::NotStarted("the host did not say what became of the command".to_owned()),
+            },
+            duration: wire.duration.and_then(|time| time.try_into().ok()).unwrap_or_default(),
+            enforcement: wire.enforcement.map(Enforcement::from),
+            ended_by: Some(wire.ended_by).filter(|why| !why.is_empty()),
+        }
+    }
+}
+
+impl Input {
+    /// Sends bytes to the command's standard input; waits while it does not read.
+    ///
+    /// # Errors
+    /// If the run has ended.
+    pub async fn write(&self, bytes: &[u8]) -> Result<(), RunEnded> {
+        for part in bytes.chunks(MAX_INPUT_BYTES) {
+            let message = Message::Stdin(part.to_vec());
+            self.data.send(request(message)).await.map_err(|_| RunEnded)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the command's standard input.
+    ///
+    /// # Errors
+    /// If the run has ended.
+    pub async fn close(&self) -> Result<(), RunEnded> {
+        let message = Message::StdinClosed(v1::RunStdinClosed {});
+        self.data.send(request(message)).await.map_err(|_| RunEnded)
+    }
+
+    /// Sends a signal: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH or SIGKILL, by number.
+    ///
+    /// # Errors
+    /// If the run has ended.
+    pub async fn signal(&self, number: u32) -> Result<(), RunEnded> {
+        let message = Message::Signal(number);
+        self.signals.send(request(message)).await.map_err(|_| RunEnded)
+    }
+}
+
+fn request(message: Message) -> v1::RunRequest {
+    v1::RunRequest { message: Some(message) }
+}
+
+impl Running {
+    pub(crate) async fn start(
+        mut client: SandboxServiceClient<Channel>,
+        link: Link,
+        permit: Permit,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, CallError> {
+        let (data, data_queue) = mpsc::channel(QUEUED);
+        let (signals, signal_queue) = mpsc::channel(QUEUED);
+        let start = v1::RunStart {
+            environment: passed_on(&permit.environment, environment),
+            ticket: Some(permit.ticket),
+            argv: permit.argv,
+            cwd: permit.cwd,
+        };
+        let requests = Requests {
+            start: Some(request(Message::Start(start))),
+            signals: signal_queue,
+            data: data_queue,
+        };
+        let request = link.unbounded_request(requests);
+        let replies = link.answer(client.run(request)).await?;
+        Ok(Self {
+            replies,
+            input: Input { data, signals },
+            link,
+            ended: false,
+        })
+    }
+
+    /// The way to the command.
+    #[must_use]
+    pub fn input(&self) -> Input {
+        self.input.clone()
+    }
+
+    /// Waits for what comes next; `None` after [`Event::Ended`]. Safe to cancel.
+    ///
+    /// # Errors
+    /// If the stream breaks before the end was told.
+    pub async fn next(&mut self) -> Result<Option<Event>, CallError> {
+        if self.ended {
+            return Ok(None);
+        }
+        loop {
+            let reply = match self.replies.message().await {
+                Ok(Some(reply)) => reply,
+                Ok(None) => return Err(self.link.unusable("the run's stream ended before the command did")),
+                Err(status) => return Err(self.link.error(&status)),
+            };
+            return Ok(Some(match reply.message {
+                Some(Reply::Started(started)) => Event::Started(started.enforcement.unwrap_or_default().into()),
+                Some(Reply::Stdout(bytes)) => Event::Stdout(bytes),
+                Some(Reply::Stderr(bytes)) => Event::Stderr(bytes),
+                Some(Reply::Exit(outcome)) => {
+                    self.ended = true;
+                    Event::Ended(Outcome::from_wire(outcome))
+                }
+                // A message of a later version.
+                None => continue,
+            }));
+        }
+    }
+
+    /// Waits for the end, throwing output away, at most this long.
+    ///
+    /// # Errors
+    /// If the stream breaks, or the time is over; the command is ended then.
+    pub async fn wait(mut self, limit: Duration) -> Result<Outcome, CallError> {
+        let end = async {
+            loop {
+                if let Some(Event::Ended(outcome)) = self.next().await? {
+                    return Ok(outcome);
+                }
+            }
+        };
+        match timeout(limit, end).await {
+            Ok(result) => result,
+            Err(_) => Err(CallError::Late {
+                target: self.link.target.clone(),
+                after: limit,
+            }),
+        }
+    }
+}
+
+/// The variables whose names the permit lists, as `NAME=value`.
+fn passed_on(names: &[String], environment: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<Vec<u8>> {
+    let listed = |name: &[u8]| {
+        names.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix.as_bytes()),
+            None => name == pattern.as_bytes(),
+        })
+    };
+    environment
+        .into_iter()
+        .filter(|(name, _)| listed(name.as_bytes()))
+        .map(|(name, value)| [name.into_vec(), b"=".to_vec(), value.into_vec()].concat())
+        .collect()
+}
+
+/// What goes to sandboxd: the start, then signals before input. Pending for ever once both queues are closed and empty:
+/// ending the request stream would end the run.
+struct Requests {
+    start: Option<v1::RunRequest>,
+    signals: mpsc::Receiver<v1::RunRequest>,
+    data: mpsc::Receiver<v1::RunRequest>,
+}
+
+impl Stream for Requests {
+    type Item = v1::RunRequest;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<v1::RunRequest>> {
+        if let Some(start) = self.start.take() {
+            return Poll::Ready(Some(start));
+        }
+        if let Poll::Ready(Some(signal)) = self.signals.poll_recv(context) {
+            return Poll::Ready(Some(signal));
+        }
+        match self.data.poll_recv(context) {
+            Poll::Ready(Some(data)) => Poll::Ready(Some(data)),
+            // Both ends gone means that the `Running` was dropped, and with it the call.
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_variables_are_passed_on() {
+        let names = ["PATH".to_owned(), "LC_*".to_owned()];
+        let environment = ["PATH=/bin", "PATHS=x", "LC_ALL=C", "SECRET=s", "LC=1"]
+            .map(|pair| pair.split_once('=').map(|(n, v)| (n.into(), v.into())).unwrap());
+        assert_eq!(
+            passed_on(&names, environment),
+            [b"PATH=/bin".to_vec(), b"LC_ALL=C".to_vec()]
+        );
+    }
+
+    #[test]
+    fn an_outcome_that_says_nothing_is_no_success() {
+        assert!(matches!(
+            Outcome::from_wire(v1::Outcome::default()).end,
+            End::NotStarted(_)
+        ));
+    }
+
+    #[tokio::test]
+    async fn signals_overtake_waiting_input() {
+        use tokio_stream::StreamExt as _;
+        let (data, data_queue) = mpsc::channel(QUEUED);
+        let (signals, signal_queue) = mpsc::channel(QUEUED);
+        let input = Input { data, signals };
+        input.write(b"x").await.unwrap();
+        input.signal(2).await.unwrap();
+        let mut requests = Requests {
+            start: None,
+            signals: signal_queue,
+            data: data_queue,
+        };
+        let first = requests.next().await.unwrap().message;
+        assert_eq!(first, Some(Message::Signal(2)));
+        let second = requests.next().await.unwrap().message;
+        assert_eq!(second, Some(Message::Stdin(b"x".to_vec())));
+    }
+}
