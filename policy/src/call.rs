@@ -8,7 +8,7 @@ mod normalise;
 
 use std::fmt;
 
-pub use normalise::{InvalidCall, normalise};
+pub use normalise::{InvalidCall, normalise, working_directory};
 
 /// A tool call: the agent's words and what they mean.
 #[derive(Clone, PartialEq)]

@@ -7,13 +7,17 @@ mod json;
 use std::{fmt, time::Duration};
 
 use portcullis_policy::{
-    Action, EffectiveRuleset, Fault, PolicyDocument, Request, ToolCall, call::normalise, request::Workspace, shell,
+    AbsPath, Action, EffectiveRuleset, Fault, PolicyDocument, Request, ToolCall,
+    call::{normalise, working_directory},
+    request::Workspace,
+    shell,
 };
 use uuid::Uuid;
 
 use super::{
     InvalidMessage, check,
     facts::{self, HostClaims},
+    text::shorten,
     time,
     words::{interactivity_from_wire, mode_from_wire},
 };
@@ -127,7 +131,8 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
     let interactivity = interactivity_from_wire(interactivity)?;
     let session_document = session_rules.map(session_document).transpose()?.flatten();
     let execution = execution.map(|wire| execution_of(wire, &call)).transpose()?;
-    let (facts, host) = facts::facts(facts, vouching)?;
+    let (mut facts, host) = facts::facts(facts, vouching)?;
+    facts.failures.extend(other_folder(&agent.name, &call, &workspace)?);
     Ok(Question {
         request: Request {
             agent: agent.name,
@@ -196,6 +201,28 @@ fn workspace(wire: &v1::Workspace) -> Result<Workspace, InvalidMessage> {
         cwd: check::path("workspace.cwd", &wire.cwd, check::MAX_PATH)?,
         home: check::optional_path("workspace.home", &wire.home, check::MAX_PATH)?,
     })
+}
+
+/// Says if the call itself names another working directory than the request: its relative paths would be judged in one
+/// folder and used in another. A failure, not an invalid message: the call is understood, only not where it happens.
+fn other_folder(agent: &str, call: &ToolCall, workspace: &Workspace) -> Result<Option<String>, InvalidMessage> {
+    let folder = working_directory(agent, &call.tool_name, &call.input)
+        .map_err(|invalid| InvalidMessage::new("call.input_json", invalid.to_string()))?;
+    let Some(folder) = folder else {
+        return Ok(None);
+    };
+    let cwd = &workspace.cwd;
+    // A relative folder starts from where the agent was, which the request does not tell: from a root, or from where
+    // adding it gives the working directory.
+    let fits = if folder.starts_with('/') {
+        cwd.join(folder) == *cwd
+    } else {
+        let below = AbsPath::root().join(folder);
+        let climbs = folder.split('/').any(|segment| segment == "..");
+        workspace.roots().any(|root| root.join(folder) == *cwd)
+            || (!climbs && (below == AbsPath::root() || cwd.as_str().ends_with(below.as_str())))
+    };
+    Ok((!fits).then(|| format!("the call runs in `{}`, the request says `{cwd}`", shorten(folder, 256))))
 }
 
 /// The rules of the session's flags as a document; `None` if there are none.

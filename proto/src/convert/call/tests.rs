@@ -205,6 +205,43 @@ fn limits_on_runs_are_positive_and_sane() {
 }
 
 #[test]
+fn a_call_that_runs_elsewhere_is_never_taken_to_run_here() {
+    let failures = |folder: &str, cwd: &str| {
+        let mut message = valid();
+        message.agent.as_mut().unwrap().name = "gemini".into();
+        workspace_of(&mut message).cwd = cwd.into();
+        call(&mut message).tool_name = "run_shell_command".into();
+        let input = serde_json::json!({ "command": "rm x", "dir_path": folder });
+        call(&mut message).input_json = input.to_string().into_bytes();
+        question(message, Vouching::Nobody)
+            .unwrap()
+            .request
+            .facts
+            .failures
+            .len()
+    };
+    for (folder, cwd) in [
+        ("/w/a", "/w/a"),
+        ("a", "/w/a"),
+        (".", "/w/a"),
+        ("", "/w/a"),
+        ("b/c/", "/w/a/b/c"),
+        ("../z", "/z"),
+    ] {
+        assert_eq!(failures(folder, cwd), 0, "{folder} {cwd}");
+    }
+    for (folder, cwd) in [
+        ("/etc", "/w/a"),
+        ("a", "/w/ba"),
+        ("b", "/w/a"),
+        ("../../etc", "/w/etc"),
+        ("a", "/w"),
+    ] {
+        assert_eq!(failures(folder, cwd), 1, "{folder} {cwd}");
+    }
+}
+
+#[test]
 fn nothing_raw_is_printed() {
     let mut message = execution(&["echo", "hunter2"], "echo hunter2");
     message.facts = Some(valid_facts());
