@@ -74,6 +74,14 @@ impl Stack {
         stack
     }
 
+    /// Starts the server alone, for tests in which no host has a part.
+    #[must_use]
+    pub fn start_server_only() -> Self {
+        let mut stack = Self::prepare(Setup::default());
+        stack.start_server();
+        stack
+    }
+
     /// Makes the folders, starts nothing.
     #[must_use]
     pub fn prepare(setup: Setup) -> Self {

@@ -18,7 +18,7 @@ const ANSWERS: usize = 400;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_killed_under_load_has_every_decision_that_it_answered() {
-    let mut stack = Stack::start();
+    let mut stack = Stack::start_server_only();
     stack.push_team(&Policy::new().allow("Bash(echo *)").deny("Bash(curl *)"));
     let mut answered = HashSet::new();
     for _round in 0..2 {

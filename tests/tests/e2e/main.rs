@@ -10,6 +10,7 @@
 //!
 //! One program for all of them, because each further one would link everything again.
 
+mod administration;
 mod bad_input;
 mod crashes;
 mod credentials;
