@@ -15,9 +15,6 @@ use crate::{
     process::Process,
 };
 
-/// Longest path of a socket that the kernel takes, without the closing zero.
-const MAX_SOCKET_PATH: usize = 107;
-
 /// Whose token.
 #[derive(Clone, Copy, Debug)]
 pub enum Role {
@@ -128,10 +125,10 @@ impl Stack {
         self.base().join("home")
     }
 
-    /// A git work tree: the agent's workspace, and where commands are run.
+    /// A git work tree in the home: the agent's workspace, and where commands are run.
     #[must_use]
     pub fn project(&self) -> PathBuf {
-        self.base().join("project")
+        self.home().join("proj")
     }
 
     /// A folder that belongs to nobody's workspace.
@@ -331,21 +328,17 @@ fn profile_folder() -> PathBuf {
     own.parent().and_then(Path::parent).unwrap().to_path_buf()
 }
 
-/// A new folder, in the target directory: a sandboxed command has a `/tmp` of its own, and the tests are about what it
-/// can reach of the real file system.
+/// A new folder outside every git work tree, else the test's folders would belong to that project, and not below `/tmp`:
+/// a sandboxed command has one of its own, and the tests are about what it can reach of the real file system.
 fn temporary_folder() -> TempDir {
-    let folder = profile_folder().parent().unwrap().join("tmp");
-    fs::create_dir_all(&folder).unwrap();
-    // Where the clone lies too deep for a socket's path, what is left is a folder that survives a reboot.
-    let deepest = folder.join("pc-123456/d/run/sandboxd.sock");
-    let folder = if deepest.as_os_str().len() > MAX_SOCKET_PATH {
-        PathBuf::from("/var/tmp")
-    } else {
-        folder
-    };
     // Real paths: the programs resolve symlinks, and the tests compare.
-    let folder = folder.canonicalize().unwrap();
-    tempfile::Builder::new().prefix("pc-").tempdir_in(folder).unwrap()
+    let parent = Path::new("/var/tmp")
+        .canonicalize()
+        .expect("every system has a /var/tmp");
+    let folder = tempfile::Builder::new().prefix("pc-").tempdir_in(parent).unwrap();
+    let repository = folder.path().ancestors().find(|folder| folder.join(".git").exists());
+    assert_eq!(repository, None, "the tests need a folder that is in no repository");
+    folder
 }
 
 fn write(path: &Path, text: &str) {

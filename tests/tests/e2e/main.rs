@@ -12,6 +12,7 @@
 
 mod administration;
 mod bad_input;
+mod cases;
 mod crashes;
 mod credentials;
 mod hooks;
