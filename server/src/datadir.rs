@@ -90,6 +90,24 @@ impl DataDir {
         self.root.join("server").join(name)
     }
 
+    /// The file that says where the server listens.
+    #[must_use]
+    pub fn address_file(&self) -> PathBuf {
+        self.server_file("address")
+    }
+
+    /// Removes that file, if there is one.
+    ///
+    /// # Errors
+    /// If it is there and cannot be removed.
+    pub fn remove_address(&self) -> Result<(), DataDirError> {
+        let path = self.address_file();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// The file with the token of a role.
     #[must_use]
     pub fn token_file(&self, role: crate::auth::Role) -> PathBuf {

@@ -154,6 +154,8 @@ impl Server {
             let data = DataDir::open(&root)?;
             let keys = Keys::load(&data)?;
             let database = data.database()?;
+            // A server that was killed left its address behind; somebody else may listen there now.
+            data.remove_address()?;
             Ok((Arc::new(data), Arc::new(keys), database))
         });
         let (data, keys, database) = opened.await??;
@@ -265,8 +267,8 @@ impl Server {
     /// If serving had failed, or a file cannot be removed.
     pub async fn stop(self) -> Result<(), ServeError> {
         self.shutdown.cancel();
-        let address = self.data.server_file("address");
-        spawn_blocking(move || drop(std::fs::remove_file(address))).await?;
+        let data = self.data.clone();
+        spawn_blocking(move || data.remove_address()).await??;
         let abort = self.transport.abort_handle();
         let served = timeout(self.drain, self.transport).await;
         if served.is_err() {
@@ -302,7 +304,7 @@ impl Server {
     }
 
     async fn publish_address(&self) -> Result<(), ServeError> {
-        let (path, line) = (self.data.server_file("address"), format!("{}\n", self.url));
+        let (path, line) = (self.data.address_file(), format!("{}\n", self.url));
         Ok(spawn_blocking(move || datadir::write_private(&path, line.as_bytes())).await??)
     }
 }

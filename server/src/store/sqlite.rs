@@ -306,6 +306,8 @@ impl Store for SqliteStore {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         async move {
+            // Readers first: the last connection to close folds the WAL into the database file, and only the writer can.
+            self.readers.close().await;
             // The writer ends once the last sender is gone and the queue is empty.
             drop(self.queue.lock().await.take());
             if let Some(writer) = self.writer.lock().await.take()
@@ -313,7 +315,6 @@ impl Store for SqliteStore {
             {
                 tracing::error!(%error, "the writer task ended badly");
             }
-            self.readers.close().await;
         }
         .boxed()
     }
