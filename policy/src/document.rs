@@ -1,8 +1,18 @@
 //! Policy documents: JSON with comments, read with all their faults at once.
+//!
+//! A document says which rules hold and a few settings; which of them its layer may say is checked here, so that whoever
+//! merges documents need not ask again. A document with one fault is refused whole: half a policy is no policy.
+
+mod examples;
+mod read;
+mod scan;
 
 use std::ops::Range;
 
-use crate::{AbsPath, Layer};
+use crate::{
+    AbsPath, Effect, Layer, Mode,
+    rule::{InvalidRule, Matcher, ParsedRule, Rule, RuleRef, parse},
+};
 
 /// Where a document comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,24 +47,166 @@ pub struct PolicyDocument {
     /// Where it comes from.
     pub origin: DocumentOrigin,
     /// Its rules.
-    pub rules: Vec<crate::Rule>,
+    pub rules: Vec<Rule>,
+    /// Its settings.
+    pub settings: Settings,
     /// What is no fault but worth knowing.
     pub warnings: Vec<Fault>,
+}
+
+/// What a document says besides rules. What it does not say is `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The mode that sessions start in. Never bypass in a project's documents.
+    pub default_mode: Option<Mode>,
+    /// Folders that belong to the workspace: absolute, `~/x`, or relative to the document's folder.
+    pub additional_directories: Vec<String>,
+    /// The modes that a session may be in (team only).
+    pub permitted_modes: Option<Vec<Mode>>,
+    /// Allow rules of lower layers do not count (team only).
+    pub managed_rules_only: bool,
+    /// Whether a command that runs in the sandbox needs no question. A `false` of any layer wins.
+    pub auto_allow_if_sandboxed: Option<bool>,
 }
 
 impl PolicyDocument {
     /// Largest text that is read, in bytes.
     pub const MAX_BYTES: usize = 256 * 1024;
+    /// Most rules of one document.
+    pub const MAX_RULES: usize = 5_000;
 
     /// Reads a document.
     ///
     /// # Errors
     /// All faults, in the order of the text; never empty.
-    pub fn parse(_text: &str, origin: DocumentOrigin) -> Result<Self, Vec<Fault>> {
-        Ok(Self {
-            origin,
-            rules: Vec::new(),
-            warnings: Vec::new(),
-        })
+    pub fn parse(text: &str, origin: DocumentOrigin) -> Result<Self, Vec<Fault>> {
+        read::document(text, origin)
+    }
+
+    /// Takes rules from an agent's own permission file, where they are kept as the agent keeps them: an allow that is no
+    /// rule, or that the agent would ignore, is left out; so is a deny or ask that could never match. Each is reported.
+    #[must_use]
+    pub fn from_agent_rules(
+        allow: &[String],
+        ask: &[String],
+        deny: &[String],
+        origin: DocumentOrigin,
+    ) -> (Self, Vec<Fault>) {
+        let mut builder = RuleList::new(origin);
+        let mut faults = Vec::new();
+        for (effect, list) in [(Effect::Deny, deny), (Effect::Ask, ask), (Effect::Allow, allow)] {
+            builder.begin(effect);
+            for (index, text) in list.iter().enumerate() {
+                let entry = Entry::plain(text, u32::try_from(index + 1).unwrap_or(u32::MAX));
+                if let Err(fault) = builder.add(entry) {
+                    faults.push(Fault {
+                        span: fault.span,
+                        line: u32::try_from(index + 1).unwrap_or(u32::MAX),
+                        column: 1,
+                        message: format!("{effect} rule `{text}` is left out: {}", fault.message),
+                        hint: fault.hint,
+                    });
+                }
+            }
+        }
+        (builder.finish(), faults)
     }
 }
+
+/// One entry of a list of rules, as far as it was read.
+struct Entry<'a> {
+    text: &'a str,
+    name: Option<String>,
+    advice: Option<String>,
+    line: u32,
+    column: u32,
+}
+
+impl<'a> Entry<'a> {
+    fn plain(text: &'a str, line: u32) -> Self {
+        Self {
+            text,
+            name: None,
+            advice: None,
+            line,
+            column: 1,
+        }
+    }
+}
+
+/// Collects the rules of a document, list by list: exceptions (`!pattern`) count for earlier rules of their list.
+struct RuleList {
+    document: PolicyDocument,
+    effect: Effect,
+    /// Where the list that is being read begins in `document.rules`.
+    start: usize,
+}
+
+impl RuleList {
+    fn new(origin: DocumentOrigin) -> Self {
+        Self {
+            document: PolicyDocument {
+                origin,
+                rules: Vec::new(),
+                settings: Settings::default(),
+                warnings: Vec::new(),
+            },
+            effect: Effect::Deny,
+            start: 0,
+        }
+    }
+
+    fn begin(&mut self, effect: Effect) {
+        self.effect = effect;
+        self.start = self.document.rules.len();
+    }
+
+    /// Adds a rule and gives it back, or an exception (then `None`).
+    fn add(&mut self, entry: Entry<'_>) -> Result<Option<&Rule>, InvalidRule> {
+        match parse(entry.text, self.effect)? {
+            ParsedRule::Covers(matcher) => {
+                self.document.rules.push(Rule {
+                    effect: self.effect,
+                    matcher,
+                    exceptions: Vec::new(),
+                    source: RuleRef {
+                        layer: self.document.origin.layer,
+                        document: self.document.origin.name.clone(),
+                        line: entry.line,
+                        column: entry.column,
+                        text: entry.text.to_owned(),
+                        name: entry.name,
+                        effect: self.effect,
+                    },
+                    advice: entry.advice,
+                });
+                Ok(self.document.rules.last())
+            }
+            ParsedRule::Exception { verb, pattern } => {
+                let mut found = false;
+                for rule in self.document.rules.get_mut(self.start..).unwrap_or_default() {
+                    if matches!(rule.matcher, Matcher::Path { verb: own, .. } if own == verb) {
+                        rule.exceptions.push(pattern.clone());
+                        found = true;
+                    }
+                }
+                if found {
+                    Ok(None)
+                } else {
+                    Err(InvalidRule {
+                        span: 0..entry.text.len(),
+                        message: "an exception needs an earlier rule for the same tool in the same list".to_owned(),
+                        hint: Some("write it after the rule that it makes an exception to".to_owned()),
+                    })
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> PolicyDocument {
+        self.document
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,324 @@
 //! The order of judgement.
+//!
+//! A call is taken apart (commands of a line, files, hosts), each part is judged in the order below, and the call is as
+//! strict as its strictest part. For each part the first that decides wins:
+//!
+//! 1. deny rules of all layers;
+//! 2. (hooks, once the host runs them);
+//! 3. protected paths, critical paths, Portcullis' own files and commands;
+//! 4. ask rules;
+//! 5. allow rules;
+//! 6. the mode's table ([`crate::mode`]);
+//! 7. the sandbox, where policy lets it stand for a question.
+//!
+//! Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
+
+mod commands;
+mod files;
+mod needed;
+mod part;
+mod suggest;
+mod texts;
+mod tools;
+mod world;
 
 use crate::{
-    Action, Decision, EffectiveRuleset, Request, decision::FailureVerdict, facts::FactsNeeded, request::Workspace,
+    Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict, decision::Obligation,
+    mode::ActionClass, request::Interactivity, rule::Matcher, shell::Access,
 };
+
+pub use needed::{MAX_PATHS, facts_needed};
+pub(crate) use texts::matches_command;
+
+use part::Part;
+use world::World;
+
+/// Most entries of a trace. The strictest come first, so what is cut off never decided.
+pub const MAX_TRACE: usize = 256;
+/// Most suggested rules.
+const MAX_SUGGESTIONS: usize = 5;
+/// Longest subject in a message, in characters; the trace has the whole.
+const MAX_SUBJECT: usize = 200;
 
 /// Decides a request.
 ///
 /// Never fails: what cannot be understood is a decision too, and never an allow.
 #[must_use]
-pub fn evaluate(_ruleset: &EffectiveRuleset, request: &Request) -> Decision {
-    Decision::failure(FailureVerdict::Ask, &request.call.tool_name, "not decided yet")
+pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
+    let world = World::new(ruleset, request);
+    let (mut parts, mut obligations) = world.judge();
+    for part in &mut parts {
+        world.settle(part);
+    }
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.verdict), weight(part.decided_by)));
+    let Some(first) = parts.first() else {
+        // INVARIANT: judge() gives at least one part. Without one nothing is known, so nothing is allowed.
+        return Decision::failure(
+            crate::decision::FailureVerdict::Deny,
+            &request.call.tool_name,
+            "nothing was judged",
+        );
+    };
+    let verdict = first.verdict;
+    if verdict != Verdict::Allow {
+        obligations.clear();
+    } else if request.sandboxed_execution && matches!(request.call.action, Action::Shell { .. }) {
+        obligations = vec![Obligation::RunInSandbox];
+    }
+    let suggested_rules = suggestions(&parts);
+    Decision {
+        verdict,
+        decided_by: first.decided_by,
+        rule: first.rule.and_then(|id| world.rule(id)).map(|rule| rule.source.clone()),
+        user_message: user_message(first, parts.len()),
+        agent_message: agent_message(&world, first, &suggested_rules),
+        trace: parts.iter().take(MAX_TRACE).map(|part| part.trace(&world)).collect(),
+        obligations,
+        suggested_rules,
+    }
 }
 
-/// Says what the host has to look up before a call can be decided.
-#[must_use]
-pub fn facts_needed(_action: &Action, _workspace: &Workspace) -> FactsNeeded {
-    FactsNeeded::default()
+/// Among parts of one verdict, who stands first in the trace: what people can do least about.
+fn weight(by: DecidedBy) -> u8 {
+    match by {
+        DecidedBy::Rule => 0,
+        DecidedBy::Control => 1,
+        DecidedBy::Protection => 2,
+        DecidedBy::Failure => 3,
+        DecidedBy::Mode => 4,
+        DecidedBy::Sandbox => 5,
+    }
 }
+
+impl World<'_> {
+    fn judge(&self) -> (Vec<Part>, Vec<Obligation>) {
+        let call = &self.request.call;
+        if let Some(permitted) = self.rules.permitted_modes()
+            && !permitted.contains(&self.request.mode)
+        {
+            let names: Vec<String> = permitted.iter().map(Mode::to_string).collect();
+            let reason = format!(
+                "the team does not permit mode {}; permitted are: {}",
+                self.request.mode,
+                names.join(", ")
+            );
+            return (
+                vec![Part::new(&call.tool_name, Verdict::Deny, DecidedBy::Control, reason)],
+                Vec::new(),
+            );
+        }
+        let mut parts: Vec<Part> = self.judge_tool(Effect::Deny).into_iter().collect();
+        if parts.is_empty() {
+            parts.extend(self.judge_tool(Effect::Ask));
+        }
+        let mut obligations = Vec::new();
+        let tool_allow = self.tool_rule(Effect::Allow);
+        let cover = tool_allow.map_or(files::Cover::None, files::Cover::Rule);
+        match &call.action {
+            Action::Shell { command } => {
+                let line = self.judge_line(command);
+                parts.extend(line.parts);
+                obligations = line.obligations;
+            }
+            Action::Read { path } => parts.push(self.judge_named(path, Access::Read, cover)),
+            Action::Edit { paths } => {
+                parts.extend(paths.iter().map(|path| self.judge_named(path, Access::Write, cover)))
+            }
+            Action::Delete { paths } => {
+                parts.extend(
+                    paths
+                        .iter()
+                        .map(|path| self.judge_named(path, Access::DeleteTree, cover)),
+                );
+            }
+            Action::Search(search) => parts.extend(self.judge_search(search, cover)),
+            Action::Fetch { urls } => parts.extend(urls.iter().map(|url| self.judge_fetch(url))),
+            Action::Browser { url: Some(url) } => parts.push(self.judge_fetch(url)),
+            Action::Browser { url: None } => {
+                parts.push(self.by_tool(tool_allow, ActionClass::Fetch, "an act on the page that is open"));
+            }
+            Action::Mcp { server, tool } => parts.push(self.judge_mcp(server, tool)),
+            Action::Agent { kind } => parts.push(self.judge_agent(kind)),
+            Action::Skill { name, arguments } => parts.push(self.judge_skill(name, arguments)),
+            Action::LeavePlan => {
+                parts.push(Part::by_mode(
+                    self,
+                    ActionClass::LeavePlan,
+                    &call.tool_name,
+                    "leaving plan mode",
+                ));
+            }
+            Action::Internal => {
+                parts.push(Part::by_mode(
+                    self,
+                    ActionClass::Internal,
+                    &call.tool_name,
+                    "it stays within the agent",
+                ));
+            }
+            Action::Other => parts.push(self.by_tool(tool_allow, ActionClass::UnknownTool, "a tool that is not known")),
+        }
+        if parts.is_empty() {
+            parts.push(Part::unknown(&call.tool_name, "the call names nothing that it acts on"));
+        }
+        (parts, obligations)
+    }
+
+    /// What holds for every part: without facts of a host nothing of the host's is allowed, and a host that failed to
+    /// read something allows nothing; and an ask is a deny where nobody can be asked.
+    fn settle(&self, part: &mut Part) {
+        let facts = &self.request.facts;
+        if part.verdict == Verdict::Allow {
+            if let Some(failure) = facts.failures.first() {
+                part.verdict = Verdict::Ask;
+                part.decided_by = DecidedBy::Failure;
+                part.reason = format!("the host could not read all that the decision rests on: {failure}");
+                part.suggestions.clear();
+            } else if !facts.vouched && self.rests_on_the_host() {
+                part.verdict = Verdict::Ask;
+                part.decided_by = DecidedBy::Failure;
+                "no host vouches for the facts that the decision rests on".clone_into(&mut part.reason);
+                part.suggestions.clear();
+            }
+        }
+        let nobody = self.request.interactivity == Interactivity::Headless || self.request.mode == Mode::DontAsk;
+        if part.verdict == Verdict::Ask && nobody {
+            part.verdict = Verdict::Deny;
+            part.reason.push_str("; nobody can be asked, so it is denied");
+        }
+    }
+
+    fn rests_on_the_host(&self) -> bool {
+        !matches!(
+            self.request.call.action,
+            Action::Internal
+                | Action::LeavePlan
+                | Action::Fetch { .. }
+                | Action::Browser { .. }
+                | Action::Mcp { .. }
+                | Action::Agent { .. }
+                | Action::Other
+                | Action::Search(crate::call::Search::Web { .. })
+        )
+    }
+
+    /// The strictest rule on the tool itself or a field of its input, with this effect.
+    fn tool_rule(&self, effect: Effect) -> Option<crate::ruleset::RuleId> {
+        let call = &self.request.call;
+        let names = tools::names(&call.action, &call.tool_name);
+        let index = self.rules.index();
+        names
+            .iter()
+            .flat_map(|name| index.tools(name))
+            .chain(index.parameters().iter().copied())
+            .filter(|id| {
+                self.rule(*id).is_some_and(|rule| {
+                    rule.effect == effect
+                        && match &rule.matcher {
+                            Matcher::EveryTool => true,
+                            Matcher::Tool(own) if effect == Effect::Allow => *own == call.tool_name,
+                            Matcher::Tool(own) => names.contains(own),
+                            Matcher::Tools(pattern) => names.iter().any(|name| pattern.matches(name)),
+                            Matcher::Parameter { tool, name, value } => {
+                                names.contains(tool)
+                                    && call
+                                        .input
+                                        .get(name)
+                                        .and_then(tools::scalar)
+                                        .is_some_and(|text| value.matches(&text))
+                            }
+                            _ => false,
+                        }
+                })
+            })
+            .min()
+    }
+
+    fn judge_tool(&self, effect: Effect) -> Option<Part> {
+        self.tool_rule(effect)
+            .map(|id| Part::by_rule(self, id, &self.request.call.tool_name))
+    }
+}
+
+/// A subject as messages show it.
+fn short(subject: &str) -> String {
+    let mut out: String = subject.chars().take(MAX_SUBJECT).collect();
+    if out.len() < subject.len() {
+        out.push('…');
+    }
+    out
+}
+
+fn user_message(part: &Part, parts: usize) -> String {
+    let word = match part.verdict {
+        Verdict::Allow => "allowed",
+        Verdict::Ask => "needs a person's yes",
+        Verdict::Deny => "denied",
+    };
+    if part.verdict == Verdict::Allow && parts > 1 {
+        return format!(
+            "allowed: each of its {parts} parts is; `{}`: {}",
+            short(&part.subject),
+            part.reason
+        );
+    }
+    let seen = if part.seen_through.is_empty() {
+        String::new()
+    } else {
+        format!(" (seen inside {})", part.seen_through.join(", "))
+    };
+    format!("{word}: `{}`{seen}: {}", short(&part.subject), part.reason)
+}
+
+fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String {
+    let why = user_message(part, 1);
+    let advice = part
+        .rule
+        .and_then(|id| world.rule(id))
+        .and_then(|rule| rule.advice.as_deref());
+    let what = match (part.verdict, advice) {
+        (Verdict::Allow, _) => return why,
+        (_, Some(advice)) => advice.to_owned(),
+        (Verdict::Deny, None) => match part.decided_by {
+            DecidedBy::Rule => "do not try it in another form; find a way without it, or tell the person that this rule stands in the way".to_owned(),
+            DecidedBy::Control => "tell the person; another mode has to be chosen".to_owned(),
+            DecidedBy::Protection => "a person has to do this; go on without it, or tell them what to change and why".to_owned(),
+            DecidedBy::Mode if world.request.mode == Mode::Plan => {
+                "plan mode only looks: put it into the plan, and leave plan mode to do it".to_owned()
+            }
+            DecidedBy::Failure | DecidedBy::Mode | DecidedBy::Sandbox => match suggested.first() {
+                Some(rule) => format!("go on without it; the rule `{rule}` would allow it"),
+                None => "go on without it, or tell the person what is needed and why".to_owned(),
+            },
+        },
+        (Verdict::Ask, None) => match part.decided_by {
+            DecidedBy::Failure => "say plainly what is to be run: one command with literal words can be judged without a person".to_owned(),
+            _ => "wait for the person's answer; do not try it in another form".to_owned(),
+        },
+    };
+    format!("{why}. {what}")
+}
+
+/// Rules that would allow the same call: only where nothing but a missing rule stands in the way, and one for each part.
+fn suggestions(parts: &[Part]) -> Vec<String> {
+    let open: Vec<&Part> = parts.iter().filter(|part| part.verdict != Verdict::Allow).collect();
+    let only_rules_missing = open
+        .iter()
+        .all(|part| part.decided_by == DecidedBy::Mode && !part.suggestions.is_empty());
+    if open.is_empty() || !only_rules_missing {
+        return Vec::new();
+    }
+    let mut out: Vec<String> = Vec::new();
+    let narrow = open.iter().filter_map(|part| part.suggestions.first());
+    let wider = open.iter().flat_map(|part| part.suggestions.iter().skip(1));
+    for rule in narrow.chain(wider) {
+        if !out.contains(rule) {
+            out.push(rule.clone());
+        }
+    }
+    out.truncate(MAX_SUGGESTIONS);
+    out
+}
+
+#[cfg(test)]
+mod tests;

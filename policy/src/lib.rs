@@ -15,6 +15,7 @@ pub mod request;
 pub mod rule;
 pub mod ruleset;
 pub mod shell;
+pub mod starter;
 pub mod verdict;
 
 pub use call::{Action, ToolCall};

@@ -2,7 +2,11 @@
 //!
 //! The table of classes and modes is data (see `matrix`), printed and compared in a test.
 
+mod matrix;
+
 use std::{fmt, str::FromStr};
+
+pub use matrix::{ActionClass, Answer, print_matrix};
 
 /// The run mode of an agent's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

@@ -3,8 +3,9 @@
 //! Lexical only: `..` is resolved by words. Where a path really leads is a fact of the host ([`crate::facts`]).
 
 mod pattern;
+pub(crate) mod plain;
 
-pub use pattern::{Anchors, PathPattern, PatternSense};
+pub use pattern::{Anchors, InvalidPattern, PathPattern, PatternSense};
 
 use std::fmt;
 

@@ -1,22 +1,108 @@
 //! One statement of a policy: `Tool` or `Tool(specifier)`, in the spelling of Claude Code.
+//!
+//! A rule's text is parsed once into a closed [`Matcher`]; from then on nobody handles strings. What a matcher covers is
+//! said here; which matchers are asked, and in which order, is the evaluator's business.
 
+mod host;
+mod mcp;
 mod parse;
+mod text;
 
 use std::fmt;
 
-use crate::{Effect, Layer};
+use crate::{Effect, Layer, path::PathPattern};
 
-pub use parse::{InvalidRule, parse};
+pub use host::{HostPattern, host_of};
+pub use mcp::McpPattern;
+pub use parse::{InvalidRule, ParsedRule, parse};
+pub use text::TextPattern;
 
 /// A rule, ready to be matched.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// What it carries.
     pub effect: Effect,
+    /// What it covers.
+    pub matcher: Matcher,
+    /// `!pattern` entries that stand after it in the same list of the same document: paths it does not cover.
+    pub exceptions: Vec<PathPattern>,
     /// Where it stands.
     pub source: RuleRef,
     /// For the agent: what to do instead. From the document's `advice`.
     pub advice: Option<String>,
+}
+
+/// What a rule covers.
+#[derive(Clone, Debug)]
+pub enum Matcher {
+    /// Every tool: `*`, in deny and ask only.
+    EveryTool,
+    /// Shell commands, part by part: `Bash(…)`.
+    Shell(TextPattern),
+    /// Files: `Read(…)`, `Edit(…)`, `Delete(…)`; without a pattern all of them.
+    Path {
+        /// What is done to them.
+        verb: PathVerb,
+        /// Which; `None` = all.
+        pattern: Option<PathPattern>,
+    },
+    /// Hosts: `WebFetch(domain:…)`; without a pattern all of them.
+    Fetch(Option<HostPattern>),
+    /// Searches on the web: `WebSearch`, or these exact words.
+    WebSearch(Option<String>),
+    /// Tools of MCP servers.
+    Mcp(McpPattern),
+    /// Other agents, by type; without one all of them.
+    Agent(Option<String>),
+    /// Skills.
+    Skill(SkillPattern),
+    /// A top-level scalar field of a tool's input, in deny and ask only: `Agent(model:opus)`.
+    Parameter {
+        /// The tool.
+        tool: String,
+        /// The field.
+        name: String,
+        /// Its value.
+        value: TextPattern,
+    },
+    /// Another tool, by its exact name.
+    Tool(String),
+    /// Other tools, by a name with `*`, in deny and ask only.
+    Tools(TextPattern),
+}
+
+/// What a path rule is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathVerb {
+    /// Reading, searching in, listing. As deny or ask it covers changes and deletions too.
+    Read,
+    /// Creating and changing. As deny or ask it covers deletions too.
+    Edit,
+    /// Deleting.
+    Delete,
+}
+
+/// Which skills a rule covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkillPattern {
+    /// All.
+    Every,
+    /// This one, with and without arguments.
+    Name(String),
+    /// Those whose name begins so, such as `ops:`.
+    Prefix(String),
+}
+
+impl SkillPattern {
+    /// Whether it covers a skill.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Name(own) => name == own,
+            Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
+        }
+    }
 }
 
 /// Where a rule stands, for people.

@@ -1,25 +1,224 @@
 //! The merge of all layers into what is in force for one call.
+//!
+//! Lists are united; what a layer may not say was refused when its document was read. What depends on the project being
+//! trusted, and the locks of the team, is settled here: whatever is dropped is dropped before anything is matched.
 
-use crate::{Fault, PolicyDocument};
+mod index;
+
+use std::sync::Arc;
+
+use crate::{
+    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
+    rule::{Matcher, TextPattern},
+};
+
+pub(crate) use index::{Index, RuleId};
 
 /// What is in force: the documents of all layers, merged and indexed. Immutable; shared between requests.
 #[derive(Clone, Debug)]
-pub struct EffectiveRuleset {}
+pub struct EffectiveRuleset {
+    /// All rules in force, strictest effect first, then highest layer first: the first that matches decides.
+    rules: Vec<RuleInForce>,
+    /// The folders that `/x` stands for in their documents, each once; `None` = the workspace root.
+    places: Vec<Option<AbsPath>>,
+    index: Index,
+    directories: Vec<Directory>,
+    permitted_modes: Option<Vec<Mode>>,
+    default_mode: Option<Mode>,
+    auto_allow_if_sandboxed: bool,
+}
+
+/// A rule, and what `/x` stands for in it.
+#[derive(Clone, Debug)]
+pub(crate) struct RuleInForce {
+    pub(crate) rule: Rule,
+    /// Which of [`EffectiveRuleset::places`].
+    pub(crate) place: usize,
+}
+
+/// A further folder of the workspace, as a document names it.
+#[derive(Clone, Debug)]
+struct Directory {
+    text: String,
+    folder: Option<AbsPath>,
+}
 
 impl EffectiveRuleset {
     /// Merges documents of any layers, in any order within a layer.
     ///
     /// `project_trusted`: whether allow rules and further folders of the project and local layers count.
     #[must_use]
-    pub fn merge(_documents: &[std::sync::Arc<PolicyDocument>], _project_trusted: bool) -> Self {
-        Self {}
+    pub fn merge(documents: &[Arc<PolicyDocument>], project_trusted: bool) -> Self {
+        let managed_only = documents
+            .iter()
+            .any(|document| document.origin.layer >= Layer::Team && document.settings.managed_rules_only);
+        let counts = |layer: Layer| {
+            let trusted = project_trusted || !layer.is_inside_project();
+            trusted && (layer >= Layer::Team || !managed_only)
+        };
+        let mut rules = Vec::new();
+        let mut places: Vec<Option<AbsPath>> = Vec::new();
+        let mut directories = Vec::new();
+        let mut permitted_modes: Option<Vec<Mode>> = None;
+        let mut default_mode: Option<(Layer, Mode)> = None;
+        let (mut sandbox_on, mut sandbox_off) = (false, false);
+        for document in documents {
+            let DocumentOrigin { layer, folder, .. } = &document.origin;
+            let settings = &document.settings;
+            let place = places.iter().position(|known| known == folder).unwrap_or_else(|| {
+                places.push(folder.clone());
+                places.len() - 1
+            });
+            for rule in &document.rules {
+                if rule.effect != Effect::Allow || counts(*layer) {
+                    rules.push(RuleInForce {
+                        rule: rule.clone(),
+                        place,
+                    });
+                }
+            }
+            if counts(*layer) {
+                directories.extend(settings.additional_directories.iter().map(|text| Directory {
+                    text: text.clone(),
+                    folder: folder.clone(),
+                }));
+                sandbox_on |= settings.auto_allow_if_sandboxed == Some(true);
+            }
+            sandbox_off |= settings.auto_allow_if_sandboxed == Some(false);
+            if let Some(modes) = settings.permitted_modes.as_ref().filter(|_| *layer >= Layer::Team) {
+                // Two documents of the team that permit different modes permit what both do.
+                permitted_modes = Some(match permitted_modes {
+                    Some(before) => before.into_iter().filter(|mode| modes.contains(mode)).collect(),
+                    None => modes.clone(),
+                });
+            }
+            if let Some(mode) = settings.default_mode
+                && (project_trusted || !layer.is_inside_project())
+                && default_mode
+                    .is_none_or(|(other, other_mode)| (*layer, strictness(mode)) > (other, strictness(other_mode)))
+            {
+                default_mode = Some((*layer, mode));
+            }
+        }
+        rules.sort_by(|a, b| {
+            let key = |item: &RuleInForce| (item.rule.effect, item.rule.source.layer);
+            key(b)
+                .cmp(&key(a))
+                .then_with(|| a.rule.source.document.cmp(&b.rule.source.document))
+                .then_with(|| {
+                    (a.rule.source.line, a.rule.source.column).cmp(&(b.rule.source.line, b.rule.source.column))
+                })
+        });
+        Self {
+            index: Index::build(&rules),
+            rules,
+            places,
+            directories,
+            permitted_modes,
+            default_mode: default_mode.map(|(_, mode)| mode),
+            auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
+        }
     }
 
     /// Reads rules given by flags of the session.
     ///
     /// # Errors
     /// All faults; positions count within the rule that `Fault::line` numbers.
-    pub fn session_document(_allow: &[String], _deny: &[String]) -> Result<PolicyDocument, Vec<Fault>> {
-        Err(Vec::new())
+    pub fn session_document(allow: &[String], deny: &[String]) -> Result<PolicyDocument, Vec<Fault>> {
+        let origin = DocumentOrigin {
+            layer: Layer::Session,
+            name: "session flags".to_owned(),
+            folder: None,
+        };
+        let (document, mut faults) = PolicyDocument::from_agent_rules(allow, &[], deny, origin);
+        if faults.is_empty() {
+            return Ok(document);
+        }
+        for fault in &mut faults {
+            fault.column = u32::try_from(fault.span.start + 1).unwrap_or(u32::MAX);
+        }
+        Err(faults)
+    }
+
+    /// How many rules are in force.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether no rule is in force.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The mode that sessions start in, if a document says so.
+    #[must_use]
+    pub fn default_mode(&self) -> Option<Mode> {
+        self.default_mode
+    }
+
+    /// The modes that the team permits; `None` = all.
+    #[must_use]
+    pub fn permitted_modes(&self) -> Option<&[Mode]> {
+        self.permitted_modes.as_deref()
+    }
+
+    /// Whether a command that runs in the sandbox needs no question.
+    #[must_use]
+    pub fn auto_allow_if_sandboxed(&self) -> bool {
+        self.auto_allow_if_sandboxed
+    }
+
+    /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.
+    pub(crate) fn directories(&self, root: &AbsPath, home: Option<&AbsPath>) -> Vec<AbsPath> {
+        self.directories
+            .iter()
+            .filter_map(|directory| match directory.text.strip_prefix("~/") {
+                Some(rest) => Some(home?.join(rest)),
+                None => Some(directory.folder.as_ref().unwrap_or(root).join(&directory.text)),
+            })
+            .filter(|folder| *folder != AbsPath::root())
+            .collect()
+    }
+
+    /// The rule behind an id.
+    pub(crate) fn get(&self, id: RuleId) -> Option<&RuleInForce> {
+        self.rules.get(id.0)
+    }
+
+    /// The folders that `/x` stands for, by the number in [`RuleInForce::place`].
+    pub(crate) fn places(&self) -> &[Option<AbsPath>] {
+        &self.places
+    }
+
+    /// The index.
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Whether a rule on commands with one of these effects says less than "every command".
+    pub(crate) fn has_scoped_shell_rule(&self) -> bool {
+        self.index.has_scoped_shell_rule
     }
 }
+
+/// Of two documents of one layer the stricter mode counts.
+fn strictness(mode: Mode) -> u8 {
+    match mode {
+        Mode::Bypass => 0,
+        Mode::AcceptEdits => 1,
+        Mode::Default => 2,
+        Mode::DontAsk => 3,
+        Mode::Plan => 4,
+    }
+}
+
+/// Whether a deny or ask could be hidden in a command that is not understood.
+fn narrows_commands(rule: &Rule) -> bool {
+    rule.effect != Effect::Allow
+        && matches!(&rule.matcher, Matcher::Shell(pattern) if !TextPattern::is_everything(pattern))
+}
+
+#[cfg(test)]
+mod tests;

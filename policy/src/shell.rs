@@ -9,6 +9,8 @@
 
 mod analyse;
 mod quote;
+mod reader;
+mod syntax;
 
 pub use analyse::analyse;
 pub use quote::quote;

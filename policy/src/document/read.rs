@@ -1,0 +1,548 @@
+//! From the syntax tree of a document to a [`PolicyDocument`], collecting every fault on the way.
+
+use std::{collections::BTreeSet, ops::Range};
+
+use jsonc_parser::{
+    CollectOptions, ParseOptions,
+    ast::{Array, Object, ObjectProp, Value},
+    common::Ranged,
+    parse_to_ast,
+};
+
+use super::{DocumentOrigin, Entry, Fault, PolicyDocument, RuleList, examples, scan};
+use crate::{Effect, Layer, Mode, rule::Matcher};
+
+/// Most faults that are reported; a text with more is no policy at all.
+const MAX_FAULTS: usize = 200;
+/// Longest `name` and `advice`, in bytes: people read them.
+const MAX_WORDS: usize = 1000;
+/// Most examples of a rule.
+const MAX_EXAMPLES: usize = 50;
+
+pub(super) fn document(text: &str, origin: DocumentOrigin) -> Result<PolicyDocument, Vec<Fault>> {
+    let mut reader = Reader {
+        text,
+        lines: scan::Lines::new(text),
+        layer: origin.layer,
+        faults: Vec::new(),
+        list: RuleList::new(origin),
+    };
+    reader.whole();
+    reader.faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
+    if reader.faults.is_empty() {
+        Ok(reader.list.finish())
+    } else {
+        reader.faults.truncate(MAX_FAULTS);
+        Err(reader.faults)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    lines: scan::Lines<'a>,
+    layer: Layer,
+    faults: Vec<Fault>,
+    list: RuleList,
+}
+
+fn range(ranged: &impl Ranged) -> Range<usize> {
+    ranged.start()..ranged.end()
+}
+
+fn kind(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(_) => "true or false",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "an array",
+        Value::NullKeyword(_) => "null",
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn note(&self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) -> Fault {
+        let (line, column) = self.lines.position(span.start);
+        Fault {
+            span,
+            line,
+            column,
+            message: message.into(),
+            hint,
+        }
+    }
+
+    fn fault(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<&str>) {
+        if self.faults.len() <= MAX_FAULTS {
+            let fault = self.note(span, message, hint.map(str::to_owned));
+            self.faults.push(fault);
+        }
+    }
+
+    fn whole(&mut self) {
+        if self.text.len() > PolicyDocument::MAX_BYTES {
+            self.fault(
+                0..self.text.len(),
+                format!("the document is larger than {} KiB", PolicyDocument::MAX_BYTES / 1024),
+                Some("move rules into another layer, or join those that a wildcard can cover"),
+            );
+            return;
+        }
+        if let Some(at) = scan::too_deep(self.text) {
+            self.fault(
+                at..at + 1,
+                format!("brackets are nested deeper than {} levels", scan::MAX_DEPTH),
+                Some("a policy needs no more than five"),
+            );
+            return;
+        }
+        let options = ParseOptions {
+            allow_comments: true,
+            allow_trailing_commas: true,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            ..ParseOptions::default()
+        };
+        let parsed = match parse_to_ast(self.text, &CollectOptions::default(), &options) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let span = error.range().start..error.range().end;
+                let message = error.kind().to_string().to_lowercase();
+                self.fault(
+                    span,
+                    format!("this is no JSON: {message}"),
+                    Some("comments and trailing commas are fine"),
+                );
+                return;
+            }
+        };
+        match parsed.value {
+            Some(Value::Object(object)) => self.top(&object),
+            Some(other) => {
+                self.fault(
+                    range(&other),
+                    format!("a policy is an object, not {}", kind(&other)),
+                    Some("write `{ … }`"),
+                );
+            }
+            None => self.fault(
+                0..self.text.len(),
+                "the document is empty",
+                Some("write `{}` for a policy that says nothing"),
+            ),
+        }
+    }
+
+    /// Calls `each` for every known key of an object; unknown and repeated keys are faults.
+    fn keys<'o, 't>(
+        &mut self,
+        object: &'o Object<'t>,
+        place: &str,
+        known: &[&'static str],
+        mut each: impl FnMut(&mut Self, &'static str, &'o ObjectProp<'t>),
+    ) {
+        let mut seen = BTreeSet::new();
+        for property in &object.properties {
+            let name = property.name.as_str();
+            let Some(key) = known.iter().find(|key| **key == name) else {
+                let close = known.iter().find(|key| key.eq_ignore_ascii_case(name));
+                let hint = match close {
+                    Some(right) => format!("write `{right}`"),
+                    None => format!("known are {}", known.join(", ")),
+                };
+                self.fault(
+                    range(&property.name),
+                    format!("unknown key `{name}` in {place}"),
+                    Some(&hint),
+                );
+                continue;
+            };
+            if seen.insert(*key) {
+                each(self, key, property);
+            } else {
+                self.fault(
+                    range(&property.name),
+                    format!("the key `{key}` stands twice in {place}"),
+                    Some("keep one of them"),
+                );
+            }
+        }
+    }
+
+    fn team_only(&mut self, key: &str, property: &ObjectProp<'_>) -> bool {
+        let fine = self.layer >= Layer::Team;
+        if !fine {
+            self.fault(
+                range(&property.name),
+                format!("`{key}` only counts in team policy, not in the {} layer", self.layer),
+                Some("ask the team's admin"),
+            );
+        }
+        fine
+    }
+
+    fn top(&mut self, object: &Object<'_>) {
+        // Schema references are what editors need to help; they say nothing.
+        let known = ["$schema", "version", "permissions", "modes", "locks", "sandbox"];
+        self.keys(object, "the policy", &known, |this, key, property| match key {
+            "version" => this.version(&property.value),
+            "permissions" => {
+                if let Some(object) = this.object(&property.value, key) {
+                    this.permissions(object);
+                }
+            }
+            "modes" => {
+                let allowed = this.team_only(key, property);
+                if let Some(object) = this.object(&property.value, key).filter(|_| allowed) {
+                    this.modes(object);
+                }
+            }
+            "locks" => {
+                let allowed = this.team_only(key, property);
+                if let Some(object) = this.object(&property.value, key).filter(|_| allowed) {
+                    this.keys(object, "`locks`", &["managedRulesOnly"], |this, key, property| {
+                        if let Some(value) = this.boolean(&property.value, key) {
+                            this.list.document.settings.managed_rules_only = value;
+                        }
+                    });
+                }
+            }
+            "sandbox" => {
+                if let Some(object) = this.object(&property.value, key) {
+                    this.sandbox(object);
+                }
+            }
+            _ => {}
+        });
+    }
+
+    fn version(&mut self, value: &Value<'_>) {
+        match value {
+            Value::NumberLit(number) if number.value == "1" => {}
+            Value::NumberLit(number) => self.fault(
+                range(value),
+                format!("version {} of the policy format is not known", number.value),
+                Some("this program reads version 1"),
+            ),
+            other => self.fault(
+                range(other),
+                format!("`version` is a number, not {}", kind(other)),
+                Some("write `1`"),
+            ),
+        }
+    }
+
+    fn object<'v, 't>(&mut self, value: &'v Value<'t>, key: &str) -> Option<&'v Object<'t>> {
+        let object = value.as_object();
+        if object.is_none() {
+            self.fault(range(value), format!("`{key}` is an object, not {}", kind(value)), None);
+        }
+        object
+    }
+
+    fn array<'v, 't>(&mut self, value: &'v Value<'t>, key: &str) -> Option<&'v Array<'t>> {
+        let array = value.as_array();
+        if array.is_none() {
+            self.fault(
+                range(value),
+                format!("`{key}` is an array, not {}", kind(value)),
+                Some("write `[ … ]`"),
+            );
+        }
+        array
+    }
+
+    fn boolean(&mut self, value: &Value<'_>, key: &str) -> Option<bool> {
+        let boolean = value.as_boolean_lit().map(|literal| literal.value);
+        if boolean.is_none() {
+            self.fault(
+                range(value),
+                format!("`{key}` is true or false, not {}", kind(value)),
+                None,
+            );
+        }
+        boolean
+    }
+
+    fn string<'v>(&mut self, value: &'v Value<'_>, key: &str) -> Option<&'v str> {
+        let string = value.as_string_lit().map(|literal| literal.value.as_ref());
+        if string.is_none() {
+            self.fault(range(value), format!("`{key}` is a string, not {}", kind(value)), None);
+        }
+        string
+    }
+
+    fn words(&mut self, value: &Value<'_>, key: &str) -> Option<String> {
+        let words = self.string(value, key)?;
+        if words.len() > MAX_WORDS || words.trim().is_empty() {
+            self.fault(
+                range(value),
+                format!("`{key}` holds between 1 and {MAX_WORDS} bytes"),
+                None,
+            );
+            return None;
+        }
+        Some(words.to_owned())
+    }
+
+    fn permissions(&mut self, object: &Object<'_>) {
+        let known = ["allow", "ask", "deny", "defaultMode", "additionalDirectories"];
+        self.keys(object, "`permissions`", &known, |this, key, property| {
+            let effect = match key {
+                "allow" => Effect::Allow,
+                "ask" => Effect::Ask,
+                "deny" => Effect::Deny,
+                "defaultMode" => return this.default_mode(&property.value),
+                _ => return this.directories(&property.value),
+            };
+            if let Some(array) = this.array(&property.value, key) {
+                this.rules(array, effect);
+            }
+        });
+    }
+
+    fn default_mode(&mut self, value: &Value<'_>) {
+        let Some(mode) = self.mode(value, "defaultMode") else {
+            return;
+        };
+        if mode == Mode::Bypass && self.layer.is_inside_project() {
+            self.fault(
+                range(value),
+                format!(
+                    "the {} layer cannot select bypass: whoever writes to the project would select it",
+                    self.layer
+                ),
+                Some("choose the mode when the session starts"),
+            );
+        } else {
+            self.list.document.settings.default_mode = Some(mode);
+        }
+    }
+
+    fn mode(&mut self, value: &Value<'_>, key: &str) -> Option<Mode> {
+        let word = self.string(value, key)?;
+        match word.parse() {
+            Ok(mode) => Some(mode),
+            Err(error) => {
+                self.fault(range(value), crate::mode::UnknownMode::to_string(&error), None);
+                None
+            }
+        }
+    }
+
+    fn directories(&mut self, value: &Value<'_>) {
+        let Some(array) = self.array(value, "additionalDirectories") else {
+            return;
+        };
+        for element in &array.elements {
+            let Some(text) = self.string(element, "additionalDirectories") else {
+                continue;
+            };
+            if text.starts_with("//") {
+                self.fault(
+                    range(element),
+                    "a folder is no rule: `//` has no meaning here",
+                    Some(&format!(
+                        "write `{}`",
+                        text.trim_start_matches('/').replacen("", "/", 1)
+                    )),
+                );
+            } else if text.is_empty() || text.contains(['*', '?', '\0']) {
+                self.fault(range(element), "a folder is one path, without wildcards", None);
+            } else if matches!(text, "/" | "~") {
+                self.fault(
+                    range(element),
+                    format!("`{text}` as a folder of the workspace would open everything in it"),
+                    None,
+                );
+            } else {
+                self.list.document.settings.additional_directories.push(text.to_owned());
+            }
+        }
+    }
+
+    fn modes(&mut self, object: &Object<'_>) {
+        self.keys(object, "`modes`", &["permitted"], |this, _, property| {
+            let Some(array) = this.array(&property.value, "permitted") else {
+                return;
+            };
+            if array.elements.is_empty() {
+                this.fault(
+                    range(array),
+                    "no mode would be permitted: every call would be denied",
+                    Some("name at least one mode"),
+                );
+            }
+            let modes: Vec<Mode> = array
+                .elements
+                .iter()
+                .filter_map(|element| this.mode(element, "permitted"))
+                .collect();
+            this.list.document.settings.permitted_modes = Some(modes);
+        });
+    }
+
+    fn sandbox(&mut self, object: &Object<'_>) {
+        self.keys(object, "`sandbox`", &["autoAllowIfSandboxed"], |this, key, property| {
+            let Some(value) = this.boolean(&property.value, key) else {
+                return;
+            };
+            if value && this.layer.is_inside_project() {
+                this.fault(
+                    range(&property.value),
+                    format!("the {} layer can only switch `{key}` off", this.layer),
+                    Some("switch it on in your own or the team's policy"),
+                );
+            } else {
+                this.list.document.settings.auto_allow_if_sandboxed = Some(value);
+            }
+        });
+    }
+
+    fn rules(&mut self, array: &Array<'_>, effect: Effect) {
+        self.list.begin(effect);
+        for element in &array.elements {
+            if self.list.document.rules.len() >= PolicyDocument::MAX_RULES {
+                self.fault(
+                    range(element),
+                    format!("more than {} rules", PolicyDocument::MAX_RULES),
+                    None,
+                );
+                return;
+            }
+            match element {
+                Value::StringLit(_) => {
+                    self.rule(element, None, None);
+                }
+                Value::Object(object) => self.rule_object(object),
+                other => self.fault(
+                    range(other),
+                    format!("a rule is a string or an object, not {}", kind(other)),
+                    Some("write `\"Tool(specifier)\"` or `{ \"rule\": \"Tool(specifier)\", \"advice\": \"…\" }`"),
+                ),
+            }
+        }
+    }
+
+    /// Reads one rule; the answer is whether there is one to check examples against.
+    fn rule(&mut self, literal: &Value<'_>, name: Option<String>, advice: Option<String>) -> bool {
+        let Some(text) = self.string(literal, "rule") else {
+            return false;
+        };
+        let (line, column) = self.lines.position(literal.start());
+        let entry = Entry {
+            text,
+            name,
+            advice,
+            line,
+            column,
+        };
+        let looks_absolute = |matcher: &Matcher| match matcher {
+            Matcher::Path {
+                pattern: Some(pattern), ..
+            } if pattern.looks_absolute() => Some(pattern.text().to_owned()),
+            _ => None,
+        };
+        match self.list.add(entry) {
+            Ok(rule) => {
+                let absolute = rule.and_then(|rule| looks_absolute(&rule.matcher));
+                let is_rule = rule.is_some();
+                if let Some(pattern) = absolute {
+                    let warning = self.note(
+                        range(literal),
+                        format!("`{pattern}` begins at the project, not at the root of the file system"),
+                        Some(format!("write `/{pattern}` for the absolute path")),
+                    );
+                    self.list.document.warnings.push(warning);
+                }
+                is_rule
+            }
+            Err(fault) => {
+                let span = self.inside(literal, text, &fault.span);
+                self.fault(span, fault.message, fault.hint.as_deref());
+                false
+            }
+        }
+    }
+
+    /// The bytes of the document for a span within a string; the whole string where escapes shift them.
+    fn inside(&self, literal: &Value<'_>, value: &str, span: &Range<usize>) -> Range<usize> {
+        let whole = range(literal);
+        let begin = whole.start + 1;
+        if self.text.get(begin..whole.end.saturating_sub(1)) == Some(value) && !span.is_empty() {
+            begin + span.start..begin + span.end
+        } else {
+            whole
+        }
+    }
+
+    fn rule_object(&mut self, object: &Object<'_>) {
+        let (mut rule, mut name, mut advice) = (None, None, None);
+        let mut sets: Vec<(bool, &Value<'_>)> = Vec::new();
+        let known = ["rule", "name", "advice", "match", "not_match"];
+        self.keys(object, "a rule", &known, |this, key, property| match key {
+            "rule" => rule = Some(&property.value),
+            "name" => name = this.words(&property.value, key),
+            "advice" => advice = this.words(&property.value, key),
+            "match" => sets.push((true, &property.value)),
+            _ => sets.push((false, &property.value)),
+        });
+        let Some(literal) = rule else {
+            self.fault(
+                range(object),
+                "the rule is missing its `rule`",
+                Some("write `\"rule\": \"Tool(specifier)\"`"),
+            );
+            return;
+        };
+        if !self.rule(literal, name, advice) {
+            return;
+        }
+        for (expected, value) in sets {
+            self.examples(value, expected);
+        }
+    }
+
+    /// Checks examples against the rule read last.
+    fn examples(&mut self, value: &Value<'_>, expected: bool) {
+        let key = if expected { "match" } else { "not_match" };
+        let Some(array) = self.array(value, key) else {
+            return;
+        };
+        if array.elements.len() > MAX_EXAMPLES {
+            self.fault(range(array), format!("more than {MAX_EXAMPLES} examples"), None);
+            return;
+        }
+        for element in &array.elements {
+            let Some(example) = self.string(element, key) else {
+                continue;
+            };
+            let Some(rule) = self.list.document.rules.last() else {
+                return;
+            };
+            let text = rule.source.text.clone();
+            match examples::covers(rule, example) {
+                Some(covers) if covers == expected => {}
+                Some(true) => {
+                    self.fault(
+                        range(element),
+                        format!("`{text}` covers `{example}`, which it must not"),
+                        Some("narrow the rule"),
+                    );
+                }
+                Some(false) => self.fault(
+                    range(element),
+                    format!("`{text}` does not cover `{example}`"),
+                    Some("correct the rule or the example"),
+                ),
+                None => {
+                    self.fault(range(element), format!("`{text}` takes no examples of this form"), None);
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Judges what happens to one file, be it by a tool, an operand or a redirection.
+
+use crate::{
+    AbsPath, DecidedBy, Effect, Mode, Verdict, mode::ActionClass, path::plain, protected, rule::PathVerb,
+    ruleset::RuleId, shell::Access,
+};
+
+use super::{part::Part, world::World};
+
+/// What already allows the access, before rules on files are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cover {
+    /// Nothing.
+    None,
+    /// This rule.
+    Rule(RuleId),
+}
+
+/// Verbs whose deny and ask rules speak about an access: a path that must not be read must not be changed either, and
+/// one that must not be changed must not be deleted.
+fn verbs(access: Access) -> &'static [PathVerb] {
+    match access {
+        Access::Read => &[PathVerb::Read],
+        Access::Write => &[PathVerb::Edit, PathVerb::Read],
+        Access::Delete | Access::DeleteTree => &[PathVerb::Delete, PathVerb::Edit, PathVerb::Read],
+    }
+}
+
+/// The verb whose allow rules speak about an access: only its own.
+fn allow_verb(access: Access) -> PathVerb {
+    match access {
+        Access::Read => PathVerb::Read,
+        Access::Write => PathVerb::Edit,
+        Access::Delete | Access::DeleteTree => PathVerb::Delete,
+    }
+}
+
+fn noun(access: Access) -> &'static str {
+    match access {
+        Access::Read => "reads",
+        Access::Write => "writes",
+        Access::Delete | Access::DeleteTree => "deletes",
+    }
+}
+
+/// Devices that take and give nothing that matters.
+fn is_harmless_device(path: &AbsPath, access: Access) -> bool {
+    let text = path.as_str();
+    let sink = matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
+        || text
+            .strip_prefix("/dev/fd/")
+            .is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()));
+    match access {
+        Access::Write => sink,
+        Access::Read => sink || matches!(text, "/dev/stdin" | "/dev/zero" | "/dev/random" | "/dev/urandom"),
+        Access::Delete | Access::DeleteTree => false,
+    }
+}
+
+impl World<'_> {
+    fn ids(&self, access: Access, effect: Effect) -> impl Iterator<Item = RuleId> {
+        verbs(access)
+            .iter()
+            .flat_map(move |verb| self.rules.index().paths(*verb, effect).iter().copied())
+    }
+
+    fn strictest(&self, ids: impl Iterator<Item = RuleId>, mut covers: impl FnMut(RuleId) -> bool) -> Option<RuleId> {
+        ids.filter(|id| covers(*id)).min()
+    }
+
+    /// Judges an access to a known path. `cover` is what allows it already.
+    pub(super) fn judge_path(&self, path: &AbsPath, access: Access, cover: Cover) -> Part {
+        let subject = format!("{} {path}", noun(access));
+        if is_harmless_device(path, access) {
+            return Part::new(subject, Verdict::Allow, DecidedBy::Mode, "the device keeps nothing");
+        }
+        if self.is_own_secret(path) {
+            return Part::new(
+                subject,
+                Verdict::Deny,
+                DecidedBy::Protection,
+                "it holds Portcullis' own secrets",
+            );
+        }
+        if let Some(id) = self.strictest(self.ids(access, Effect::Deny), |id| self.deny_covers(id, path)) {
+            return Part::by_rule(self, id, subject);
+        }
+        if access != Access::Read {
+            let whole_tree = access == Access::DeleteTree;
+            if self.is_own(path, whole_tree) {
+                return Part::by_mode(self, ActionClass::Protected, subject, "it belongs to Portcullis itself");
+            }
+            let entry = protected::protects(path).or_else(|| self.real(path).and_then(protected::protects));
+            if let Some(entry) = entry {
+                let what = format!("a protected path: {}", entry.reason);
+                return Part::by_mode(self, ActionClass::Protected, subject, &what);
+            }
+            let critical = |path: &AbsPath| protected::is_critical(path, &self.workspace);
+            let deletes = matches!(access, Access::Delete | Access::DeleteTree);
+            if deletes && critical(path) {
+                let what = "deleting it would take more along than anybody means";
+                return Part::by_mode(self, ActionClass::Critical, subject, what);
+            }
+            if let Some(part) = self.refused_by_plan(&subject) {
+                return part;
+            }
+        }
+        if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| self.deny_covers(id, path)) {
+            return Part::by_rule(self, id, subject);
+        }
+        let known = self.real(path).is_some();
+        let unknown = "the host could not tell where the path really leads";
+        if let Cover::Rule(id) = cover {
+            return Part::by_rule(self, id, subject).unless_unknown(known, unknown);
+        }
+        let allows = self
+            .rules
+            .index()
+            .paths(allow_verb(access), Effect::Allow)
+            .iter()
+            .copied();
+        if let Some(id) = self.strictest(allows, |id| self.allow_covers(id, path)) {
+            return Part::by_rule(self, id, subject);
+        }
+        let inside = self.is_inside(path);
+        self.by_place(inside, access, subject)
+            .suggest(self.path_suggestion(path, access, inside))
+            .unless_unknown(known, unknown)
+    }
+
+    /// Plan mode changes nothing, whatever a rule says.
+    fn refused_by_plan(&self, subject: &str) -> Option<Part> {
+        (self.request.mode == Mode::Plan)
+            .then(|| Part::by_mode(self, ActionClass::EditInside, subject, "a change of files"))
+    }
+
+    fn by_place(&self, inside: bool, access: Access, subject: String) -> Part {
+        let (class, what) = match (access, inside) {
+            (Access::Read, true) => (ActionClass::ReadInside, "inside the workspace"),
+            (Access::Read, false) => (ActionClass::ReadOutside, "outside the workspace"),
+            (_, true) => (ActionClass::EditInside, "inside the workspace"),
+            (_, false) => (ActionClass::EditOutside, "outside the workspace"),
+        };
+        Part::by_mode(self, class, subject, what)
+    }
+
+    /// The rule that would allow exactly this path.
+    fn path_suggestion(&self, path: &AbsPath, access: Access, inside: bool) -> Option<String> {
+        let tool = match allow_verb(access) {
+            PathVerb::Read => "Read",
+            PathVerb::Edit => "Edit",
+            PathVerb::Delete => "Delete",
+        };
+        let text = path.as_str();
+        if text.contains(['*', '?', '[', ']', '{', '}', '\\', '\n']) || text.len() > 500 {
+            return None;
+        }
+        match path
+            .below(&self.workspace.cwd)
+            .filter(|rest| inside && !rest.is_empty())
+        {
+            Some(rest) => Some(format!("{tool}(./{rest})")),
+            None => Some(format!("{tool}(/{text})")),
+        }
+    }
+
+    /// Judges an access to whatever a pattern of the shell expands to.
+    pub(super) fn judge_pattern(
+        &self,
+        folder: &AbsPath,
+        pattern: &str,
+        access: Access,
+        redirection: bool,
+        cover: Cover,
+    ) -> Part {
+        let subject = format!("{} {pattern}", noun(access));
+        let literal = |path: &AbsPath| {
+            let ours = plain::literal(path.segments());
+            plain::meet(&ours.iter().collect::<Vec<_>>(), &plain::parse(pattern))
+        };
+        let facts = &self.request.facts;
+        if facts
+            .own_secret_paths
+            .iter()
+            .any(|own| literal(own) || folder.is_within(own))
+        {
+            return Part::new(
+                subject,
+                Verdict::Deny,
+                DecidedBy::Protection,
+                "it can reach Portcullis' own secrets",
+            );
+        }
+        if let Some(id) = self.strictest(self.ids(access, Effect::Deny), |id| self.deny_covers(id, folder)) {
+            return Part::by_rule(self, id, subject);
+        }
+        let may = "it can expand to what this rule is about:";
+        let met = self.strictest(self.ids(access, Effect::Deny), |id| {
+            self.deny_meets(id, folder, pattern)
+        });
+        if access != Access::Read {
+            let real_folder = self.real(folder);
+            let entry = protected::protects_pattern(pattern)
+                .or_else(|| protected::protects(folder))
+                .or_else(|| real_folder.and_then(protected::protects));
+            if let Some(entry) = entry {
+                let what = format!("it can reach a protected path: {}", entry.reason);
+                return Part::by_mode(self, ActionClass::Protected, subject, &what);
+            }
+            if facts.own_paths.iter().any(|own| literal(own) || folder.is_within(own)) {
+                return Part::by_mode(
+                    self,
+                    ActionClass::Protected,
+                    subject,
+                    "it can reach what belongs to Portcullis",
+                );
+            }
+            let deletes = matches!(access, Access::Delete | Access::DeleteTree);
+            if deletes && protected::is_critical_pattern(folder, pattern, &self.workspace) {
+                let what = "deleting it would take more along than anybody means";
+                return Part::by_mode(self, ActionClass::Critical, subject, what);
+            }
+            if let Some(part) = self.refused_by_plan(&subject) {
+                return part;
+            }
+        }
+        if let Some(id) = met {
+            return Part::perhaps(self, id, subject, may);
+        }
+        if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| {
+            self.deny_covers(id, folder) || self.deny_meets(id, folder, pattern)
+        }) {
+            return Part::by_rule(self, id, subject);
+        }
+        let known = self.real(folder).is_some();
+        let unknown = "the host could not tell where the path really leads";
+        if let Cover::Rule(id) = cover {
+            return Part::by_rule(self, id, subject).unless_unknown(known, unknown);
+        }
+        // A name that only a wildcard covers: a rule that covers it covers all names there.
+        let any_name = folder.join("\u{1}any\u{1}");
+        let allows = self
+            .rules
+            .index()
+            .paths(allow_verb(access), Effect::Allow)
+            .iter()
+            .copied();
+        let covers_all = |id: RuleId| {
+            self.allow_covers(id, folder) || (self.is_plain_folder(folder) && self.narrow_covers_name(id, &any_name))
+        };
+        if let Some(id) = self.strictest(allows, covers_all) {
+            return Part::by_rule(self, id, subject);
+        }
+        // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
+        let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
+        self.by_place(inside, access, subject).unless_unknown(known, unknown)
+    }
+
+    fn is_plain_folder(&self, folder: &AbsPath) -> bool {
+        self.real(folder) == Some(folder)
+    }
+
+    fn narrow_covers_name(&self, id: RuleId, name: &AbsPath) -> bool {
+        // Named and real folder are one, so the name's spelling decides.
+        self.rules.get(id).is_some() && self.deny_covers(id, name)
+    }
+
+    /// Judges an access to a path that is only known when the line runs.
+    pub(super) fn judge_unknown(&self, source: &str, access: Access, cover: Cover) -> Part {
+        let subject = format!("{} {source}", noun(access));
+        let why = "which file it is, is only known at run time; it could be one of";
+        if access != Access::Read {
+            if let Some(entry) = self.protected_ending(source) {
+                let what = format!("it can be a protected path: {}", entry.reason);
+                return Part::by_mode(self, ActionClass::Protected, subject, &what);
+            }
+            let deletes = matches!(access, Access::Delete | Access::DeleteTree);
+            let behind_variable = source
+                .split_once('$')
+                .is_some_and(|(_, rest)| rest.contains(['/', '*']));
+            if deletes && behind_variable {
+                let what = "if the variable is empty, it deletes far more than anybody means";
+                return Part::by_mode(self, ActionClass::Critical, subject, what);
+            }
+            if let Some(part) = self.refused_by_plan(&subject) {
+                return part;
+            }
+        }
+        if let Some(id) = self.strictest(
+            self.ids(access, Effect::Deny).chain(self.ids(access, Effect::Ask)),
+            |_| true,
+        ) {
+            return Part::perhaps(self, id, subject, why);
+        }
+        if let Cover::Rule(id) = cover {
+            return Part::by_rule(self, id, subject);
+        }
+        let class = if access == Access::Read {
+            ActionClass::ReadOutside
+        } else {
+            ActionClass::EditOutside
+        };
+        Part::by_mode(self, class, subject, "which file it is, is only known at run time")
+    }
+
+    /// A protected name in the known rest behind a variable: `$D/.git/hooks/x`.
+    fn protected_ending(&self, source: &str) -> Option<&'static protected::Protected> {
+        let (_, rest) = source.split_once('/')?;
+        let rest: String = rest.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+        protected::protects(&AbsPath::root().join(&rest))
+    }
+
+    /// Judges a path in the agent's own words.
+    pub(super) fn judge_named(&self, text: &str, access: Access, cover: Cover) -> Part {
+        match self.resolve(text) {
+            Some(path) => self.judge_path(&path, access, cover),
+            None => Part::unknown(
+                format!("{} {text}", noun(access)),
+                "the home folder is not known, so the path is not either",
+            ),
+        }
+    }
+}

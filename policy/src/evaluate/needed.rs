@@ -1,0 +1,109 @@
+//! What the host has to look up before a call can be decided.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    AbsPath, Action,
+    call::Search,
+    facts::FactsNeeded,
+    request::Workspace,
+    shell::{CommandClass, FileTarget, Word},
+};
+
+use super::{commands, world::resolve};
+
+/// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
+pub const MAX_PATHS: usize = 20_000;
+
+/// Says what the host has to look up before a call can be decided.
+#[must_use]
+pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
+    let mut needed = Needed::default();
+    needed.paths(workspace.roots().cloned());
+    needed.paths([workspace.cwd.clone()]);
+    needed.paths(workspace.home.clone());
+    let named = |text: &String| resolve(workspace, text);
+    match action {
+        Action::Shell { command } => line(command, workspace, &mut needed),
+        Action::Read { path } => needed.paths(named(path)),
+        Action::Edit { paths } | Action::Delete { paths } => needed.paths(paths.iter().filter_map(named)),
+        Action::Search(Search::Files { path, pattern }) => {
+            let base = match path {
+                Some(path) => named(path),
+                None => Some(workspace.cwd.clone()),
+            };
+            if let Some((base, pattern)) = base.as_ref().zip(pattern.as_ref()) {
+                let fixed: Vec<&str> = pattern
+                    .split('/')
+                    .take_while(|segment| !segment.contains(['*', '?', '[', '{']))
+                    .collect();
+                let fixed = fixed.join("/");
+                needed.paths(if pattern.starts_with('~') {
+                    resolve(workspace, &fixed)
+                } else if pattern.starts_with('/') {
+                    Some(AbsPath::root().join(&fixed))
+                } else {
+                    Some(base.join(&fixed))
+                });
+            }
+            needed.paths(base);
+        }
+        Action::Fetch { .. }
+        | Action::Search(Search::Web { .. })
+        | Action::Mcp { .. }
+        | Action::Agent { .. }
+        | Action::Skill { .. }
+        | Action::Browser { .. }
+        | Action::LeavePlan
+        | Action::Internal
+        | Action::Other => {}
+    }
+    FactsNeeded {
+        paths: needed.paths.into_iter().collect(),
+        programs: needed.programs.into_iter().collect(),
+    }
+}
+
+#[derive(Default)]
+struct Needed {
+    paths: BTreeSet<AbsPath>,
+    programs: BTreeSet<String>,
+}
+
+impl Needed {
+    fn paths(&mut self, paths: impl IntoIterator<Item = AbsPath>) {
+        for path in paths {
+            if self.paths.len() >= MAX_PATHS {
+                return;
+            }
+            self.paths.insert(path);
+        }
+    }
+}
+
+fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
+    let analysis = commands::analyse(workspace, command);
+    for command in &analysis.commands {
+        if let Some(program) = command.program() {
+            if program.contains('/') {
+                needed.paths(resolve(workspace, program));
+            } else if needed.programs.len() < MAX_PATHS {
+                needed.programs.insert(program.to_owned());
+            }
+        }
+        if command.class == CommandClass::ChangeDirectory {
+            let target = command.words.get(1).and_then(Word::literal);
+            needed.paths(target.and_then(|text| resolve(workspace, text)));
+        }
+        needed.paths(command.files.iter().filter_map(|access| match &access.target {
+            FileTarget::Path(path) => Some(path.clone()),
+            FileTarget::Pattern { folder, .. } => Some(folder.clone()),
+            FileTarget::Unknown(_) => None,
+        }));
+        // An address of a file is read like one.
+        needed.paths(command.urls.iter().filter_map(|url| {
+            let rest = url.strip_prefix("file://")?;
+            Some(AbsPath::root().join(rest.find('/').and_then(|at| rest.get(at..))?))
+        }));
+    }
+}

@@ -1,0 +1,216 @@
+//! Judges calls of tools that are neither shell nor a single file: searches, fetches, MCP tools, agents, skills.
+
+use serde_json::Value;
+
+use crate::{
+    Action, Effect, Mode, Verdict,
+    call::Search,
+    mode::ActionClass,
+    rule::{Matcher, Rule, host_of},
+    ruleset::RuleId,
+    shell::Access,
+};
+
+use super::{files::Cover, part::Part, world::World};
+
+/// The names under which rules may speak about a tool: the agent's own, and the one of its action.
+pub(super) fn names(action: &Action, tool_name: &str) -> Vec<String> {
+    let mut names = vec![tool_name.to_owned()];
+    let canonical = match action {
+        Action::Shell { .. } => "Bash",
+        Action::Read { .. } => "Read",
+        Action::Edit { .. } => "Edit",
+        Action::Delete { .. } => "Delete",
+        Action::Fetch { .. } => "WebFetch",
+        Action::Search(Search::Web { .. }) => "WebSearch",
+        Action::Search(Search::Files { .. }) => "Grep",
+        Action::Agent { .. } => "Agent",
+        Action::Skill { .. } => "Skill",
+        Action::Browser { .. } => "Browser",
+        Action::Mcp { server, tool } => {
+            names.push(format!("mcp__{server}__{tool}"));
+            return names;
+        }
+        Action::LeavePlan | Action::Internal | Action::Other => return names,
+    };
+    if canonical != tool_name {
+        names.push(canonical.to_owned());
+    }
+    names
+}
+
+/// The text of a scalar; fields that hold more are not compared.
+pub(super) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+impl World<'_> {
+    /// Decided by a rule on the tool, else by the mode.
+    pub(super) fn by_tool(&self, allow: Option<RuleId>, class: ActionClass, what: &str) -> Part {
+        let name = &self.request.call.tool_name;
+        match allow {
+            Some(id) => Part::by_rule(self, id, name),
+            None => Part::by_mode(self, class, name, what).suggest(tool_suggestion(name)),
+        }
+    }
+
+    /// The first of some rules that covers the call, in the order deny, ask, allow.
+    fn first(&self, ids: &[RuleId], covers: impl Fn(&Rule) -> bool) -> Option<(RuleId, Effect)> {
+        ids.iter()
+            .copied()
+            .find_map(|id| self.rule(id).filter(|rule| covers(rule)).map(|rule| (id, rule.effect)))
+    }
+
+    pub(super) fn judge_search(&self, search: &Search, cover: Cover) -> Vec<Part> {
+        match search {
+            Search::Web { query } => {
+                let subject = format!("searches the web for {query}");
+                let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::WebSearch(words) if words.as_ref().is_none_or(|words| words == query));
+                vec![match self.first(self.rules.index().web_search(), covers) {
+                    Some((id, _)) => Part::by_rule(self, id, subject),
+                    None => Part::by_mode(self, ActionClass::WebSearch, subject, "a search on the web")
+                        .suggest(["WebSearch".to_owned()]),
+                }]
+            }
+            Search::Files { path, pattern } => {
+                let folder_text = path.as_deref().unwrap_or(".");
+                let folder = self.judge_named(folder_text, Access::Read, cover);
+                let leads_away = pattern.as_deref().filter(|pattern| {
+                    pattern.starts_with(['/', '~']) || pattern.split('/').any(|segment| segment == "..")
+                });
+                let Some((pattern, base)) = leads_away.zip(self.resolve(folder_text)) else {
+                    return vec![folder];
+                };
+                // The pattern itself leads elsewhere: what lies before its first wildcard is where it looks.
+                let literal = |segment: &&str| !segment.contains(['*', '?', '[', '{']);
+                let fixed: Vec<&str> = pattern.split('/').take_while(literal).collect();
+                let fixed = fixed.join("/");
+                let start = if pattern.starts_with('~') {
+                    self.resolve(&fixed)
+                } else if pattern.starts_with('/') {
+                    Some(crate::AbsPath::root().join(&fixed))
+                } else {
+                    Some(base.join(&fixed))
+                };
+                let behind = pattern.get(fixed.len()..).unwrap_or_default().trim_start_matches('/');
+                let further = match start {
+                    // A `..` behind a wildcard leads anywhere.
+                    Some(_) if behind.split('/').any(|segment| segment == "..") => {
+                        self.judge_unknown(pattern, Access::Read, cover)
+                    }
+                    Some(start) if behind.is_empty() => self.judge_path(&start, Access::Read, cover),
+                    Some(start) => {
+                        let whole = format!("{}/{behind}", start.as_str().trim_end_matches('/'));
+                        self.judge_pattern(&start, &whole, Access::Read, false, cover)
+                    }
+                    None => Part::unknown(format!("reads {pattern}"), "the home folder is not known"),
+                };
+                vec![folder, further]
+            }
+        }
+    }
+
+    pub(super) fn judge_fetch(&self, url: &str) -> Part {
+        let subject = format!("fetches {url}");
+        let Some(host) = host_of(url) else {
+            // Rules for every host speak about this one too, whichever it is.
+            let ids = self.rules.index().hosts(None);
+            let everything =
+                |rule: &Rule| matches!(&rule.matcher, Matcher::Fetch(None)) && rule.effect != Effect::Allow;
+            return match self.first(&ids, everything) {
+                Some((id, _)) => Part::by_rule(self, id, subject),
+                None if self.request.mode == Mode::Plan => Part::by_mode(
+                    self,
+                    ActionClass::Fetch,
+                    subject,
+                    "an address that can be read in several ways",
+                ),
+                None => Part::unknown(
+                    subject,
+                    "the address can be read in several ways, so its host is not known",
+                ),
+            };
+        };
+        let ids = self.rules.index().hosts(Some(&host));
+        let covers =
+            |rule: &Rule| matches!(&rule.matcher, Matcher::Fetch(p) if p.as_ref().is_none_or(|p| p.matches(&host)));
+        match self.first(&ids, covers) {
+            Some((id, _)) => Part::by_rule(self, id, subject),
+            None => Part::by_mode(self, ActionClass::Fetch, subject, "a fetch from the network").suggest(
+                [format!("WebFetch(domain:{host})")]
+                    .into_iter()
+                    .filter(|_| !host.contains(':')),
+            ),
+        }
+    }
+
+    pub(super) fn judge_mcp(&self, server: &str, tool: &str) -> Part {
+        let subject = format!("calls {tool} of MCP server {server}");
+        let ids = self.rules.index().mcp(server);
+        let covers = |rule: &Rule| match &rule.matcher {
+            Matcher::Mcp(pattern) if rule.effect == Effect::Allow => pattern.covers(server, tool),
+            Matcher::Mcp(pattern) => pattern.touches(server, tool),
+            _ => false,
+        };
+        let by_mode = |what: &str| Part::by_mode(self, ActionClass::McpTool, &subject, what);
+        match self.first(&ids, covers) {
+            // In plan mode an allow is not enough: whether the tool only reads is not known.
+            Some((_, Effect::Allow)) if self.request.mode == Mode::Plan => {
+                by_mode("an MCP tool that is not known to read only")
+            }
+            Some((id, _)) => Part::by_rule(self, id, subject),
+            None => by_mode("an MCP tool").suggest(tool_suggestion(&format!("mcp__{server}__{tool}"))),
+        }
+    }
+
+    pub(super) fn judge_agent(&self, kind: &str) -> Part {
+        let subject = if kind.is_empty() {
+            "starts another agent".to_owned()
+        } else {
+            format!("starts another agent of type {kind}")
+        };
+        let covers =
+            |rule: &Rule| matches!(&rule.matcher, Matcher::Agent(own) if own.as_ref().is_none_or(|own| own == kind));
+        match self.first(self.rules.index().agents(), covers) {
+            Some((id, _)) => Part::by_rule(self, id, subject),
+            None => Part::by_mode(
+                self,
+                ActionClass::StartAgent,
+                subject,
+                "its calls are judged one by one",
+            ),
+        }
+    }
+
+    pub(super) fn judge_skill(&self, name: &str, arguments: &str) -> Part {
+        let subject = format!("runs skill {name} {arguments}").trim_end().to_owned();
+        let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::Skill(pattern) if pattern.matches(name));
+        match self.first(self.rules.index().skills(), covers) {
+            Some((id, _)) => Part::by_rule(self, id, subject),
+            // A skill may begin with commands of its own, so one of a project that nobody trusts needs a person.
+            None if !self.request.facts.project_trusted => {
+                let part = Part::by_mode(
+                    self,
+                    ActionClass::UnknownTool,
+                    subject,
+                    "a skill in a project that is not trusted",
+                );
+                Part {
+                    verdict: part.verdict.max(Verdict::Ask),
+                    ..part
+                }
+            }
+            None => Part::by_mode(self, ActionClass::RunSkill, subject, "a skill of a trusted project"),
+        }
+    }
+}
+
+/// The rule that allows a tool by its name, if its name can stand in one.
+fn tool_suggestion(name: &str) -> Option<String> {
+    crate::rule::parse(name, Effect::Allow).ok().map(|_| name.to_owned())
+}

@@ -1,0 +1,226 @@
+//! A request and its facts as the judges see them: what a path means, where it leads, whether it lies inside.
+
+use crate::{
+    AbsPath, EffectiveRuleset, Request,
+    facts::Repository,
+    path::Anchors,
+    request::Workspace,
+    rule::Rule,
+    ruleset::{RuleId, RuleInForce},
+};
+
+/// What the judges of one request share.
+pub(super) struct World<'a> {
+    pub(super) rules: &'a EffectiveRuleset,
+    pub(super) request: &'a Request,
+    /// With the further folders that policy adds.
+    pub(super) workspace: Workspace,
+    /// Where its folders really are.
+    real_roots: Vec<AbsPath>,
+    /// Per place of the ruleset: anchors as named, and where they really are.
+    anchors: Vec<(Anchors, Anchors)>,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(rules: &'a EffectiveRuleset, request: &'a Request) -> Self {
+        let mut workspace = request.workspace.clone();
+        workspace
+            .additional_roots
+            .extend(rules.directories(&workspace.root, workspace.home.as_ref()));
+        let real = |path: &AbsPath| real_of(request, path).unwrap_or(path).clone();
+        // Outside the workspace the working directory is no place that relative rules could mean.
+        let cwd = if workspace.contains(&workspace.cwd) {
+            workspace.cwd.clone()
+        } else {
+            workspace.root.clone()
+        };
+        let anchors = rules
+            .places()
+            .iter()
+            .map(|folder| {
+                let named = Anchors {
+                    document: folder.as_ref().unwrap_or(&workspace.root).clone(),
+                    home: workspace.home.clone(),
+                    cwd: cwd.clone(),
+                    root: workspace.root.clone(),
+                };
+                let really = Anchors {
+                    document: real(&named.document),
+                    home: named.home.as_ref().map(real),
+                    cwd: real(&named.cwd),
+                    root: real(&named.root),
+                };
+                (named, really)
+            })
+            .collect();
+        Self {
+            rules,
+            request,
+            real_roots: workspace.roots().map(real).collect(),
+            workspace,
+            anchors,
+        }
+    }
+
+    /// What a path in the agent's words means; `None` if it begins with `~` and the home folder is not known.
+    pub(super) fn resolve(&self, text: &str) -> Option<AbsPath> {
+        resolve(&self.workspace, text)
+    }
+
+    /// Where a path really leads, if the host found out.
+    pub(super) fn real(&self, path: &AbsPath) -> Option<&'a AbsPath> {
+        real_of(self.request, path)
+    }
+
+    /// Whether a path lies in the workspace, by its words and where it really leads.
+    pub(super) fn is_inside(&self, path: &AbsPath) -> bool {
+        self.workspace.contains(path)
+            && self
+                .real(path)
+                .is_some_and(|real| self.real_roots.iter().any(|root| real.is_within(root)))
+    }
+
+    /// The rule behind an id.
+    pub(super) fn rule(&self, id: RuleId) -> Option<&'a Rule> {
+        self.rules.get(id).map(|item| &item.rule)
+    }
+
+    fn anchors(&self, item: &RuleInForce) -> Option<&(Anchors, Anchors)> {
+        self.anchors.get(item.place)
+    }
+
+    /// Whether a path rule covers one spelling of a path.
+    fn covers_spelling(&self, item: &RuleInForce, path: &AbsPath) -> bool {
+        let crate::rule::Matcher::Path { pattern, .. } = &item.rule.matcher else {
+            return false;
+        };
+        let Some((named, really)) = self.anchors(item) else {
+            return false;
+        };
+        let either = |pattern: &crate::path::PathPattern| {
+            pattern.matches(path, named) || (named != really && pattern.matches(path, really))
+        };
+        pattern.as_ref().is_none_or(either) && !item.rule.exceptions.iter().any(either)
+    }
+
+    /// Whether an allow covers a path: as named and where it really leads.
+    pub(super) fn allow_covers(&self, id: RuleId, path: &AbsPath) -> bool {
+        self.rules.get(id).is_some_and(|item| {
+            self.covers_spelling(item, path) && self.real(path).is_some_and(|real| self.covers_spelling(item, real))
+        })
+    }
+
+    /// Whether a deny or ask covers a path: as named or where it really leads.
+    pub(super) fn deny_covers(&self, id: RuleId, path: &AbsPath) -> bool {
+        self.rules.get(id).is_some_and(|item| {
+            self.covers_spelling(item, path) || self.real(path).is_some_and(|real| self.covers_spelling(item, real))
+        })
+    }
+
+    /// Whether a deny or ask can cover one of the paths that a pattern of the shell stands for.
+    pub(super) fn deny_meets(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        let Some(item) = self.rules.get(id) else {
+            return true;
+        };
+        let crate::rule::Matcher::Path { pattern: own, .. } = &item.rule.matcher else {
+            return false;
+        };
+        let (Some(own), Some((named, really))) = (own, self.anchors(item)) else {
+            return true;
+        };
+        let really_pattern = self
+            .real(folder)
+            .filter(|real| *real != folder)
+            .and_then(|real| Some(format!("{real}{}", pattern.strip_prefix(folder.as_str())?)));
+        own.meets(pattern, named)
+            || own.meets(pattern, really)
+            || really_pattern.is_some_and(|pattern| own.meets(&pattern, named) || own.meets(&pattern, really))
+    }
+
+    /// Whether git's read-only commands really only read here: the project is trusted, and its configuration is known to
+    /// run nothing.
+    pub(super) fn repository_is_quiet(&self) -> bool {
+        let facts = &self.request.facts;
+        facts.project_trusted
+            && match &facts.repository {
+                Repository::Unknown => false,
+                Repository::None => true,
+                Repository::Known { executing_keys, .. } => executing_keys.is_empty(),
+            }
+    }
+
+    /// Whether a program's name leads to the program that everybody means by it: not to a file of the workspace or of a
+    /// folder that everybody writes to.
+    pub(super) fn is_system_program(&self, name: &str) -> bool {
+        if name.contains('/') {
+            return false;
+        }
+        if BUILTINS.contains(&name) {
+            return true;
+        }
+        let Some(Some(found)) = self.request.facts.programs.get(name) else {
+            return false;
+        };
+        let open = |path: &AbsPath| {
+            self.workspace.contains(path)
+                || self.real_roots.iter().any(|root| path.is_within(root))
+                || ["/tmp", "/var/tmp", "/dev/shm"]
+                    .iter()
+                    .any(|folder| AbsPath::parse(folder).is_ok_and(|folder| path.is_within(&folder)))
+        };
+        !open(found) && !self.real(found).is_some_and(open)
+    }
+
+    /// Whether one of Portcullis' own paths is meant, or lies below what is.
+    pub(super) fn is_own(&self, path: &AbsPath, with_what_is_below: bool) -> bool {
+        let facts = &self.request.facts;
+        touches(
+            facts.own_paths.iter().chain(&facts.own_secret_paths),
+            path,
+            self.real(path),
+            with_what_is_below,
+        )
+    }
+
+    /// The same for those that hold secrets.
+    pub(super) fn is_own_secret(&self, path: &AbsPath) -> bool {
+        touches(self.request.facts.own_secret_paths.iter(), path, self.real(path), false)
+    }
+}
+
+fn touches<'p>(
+    mut own: impl Iterator<Item = &'p AbsPath>,
+    path: &AbsPath,
+    real: Option<&AbsPath>,
+    with_what_is_below: bool,
+) -> bool {
+    own.any(|own| {
+        [Some(path), real]
+            .into_iter()
+            .flatten()
+            .any(|path| path.is_within(own) || (with_what_is_below && own.is_within(path)))
+    })
+}
+
+fn real_of<'r>(request: &'r Request, path: &AbsPath) -> Option<&'r AbsPath> {
+    request.facts.paths.get(path)?.real.as_ref()
+}
+
+/// What a path in the agent's words means in a workspace.
+pub(super) fn resolve(workspace: &Workspace, text: &str) -> Option<AbsPath> {
+    if text == "~" {
+        return workspace.home.clone();
+    }
+    match text.strip_prefix("~/") {
+        Some(rest) => Some(workspace.home.as_ref()?.join(rest)),
+        None => Some(workspace.cwd.join(text)),
+    }
+}
+
+/// Words that bash runs itself before it looks for a program.
+const BUILTINS: &[&str] = &[
+    ":", "[", "[[", "alias", "bg", "builtin", "cd", "command", "compgen", "declare", "dirs", "echo", "eval", "exec",
+    "exit", "export", "false", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let", "local", "popd",
+    "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift", "test", "time", "times", "trap", "true",
+    "type", "typeset", "ulimit", "umask", "unset", "wait", "!", "break", "continue",
+];

@@ -1,0 +1,154 @@
+//! Patterns as plain lists of segments: slow, obvious, and able to say whether two patterns can meet.
+//!
+//! `globset` answers whether a pattern covers a path. `cat .e*` asks something else: whether a pattern of the shell and a
+//! pattern of a rule have a path in common. Segment by segment that is a small dynamic programme. The same code, given a
+//! path instead of a pattern, is the specification that the property tests hold `globset` to.
+
+/// One segment of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Segment {
+    /// `**`: any number of segments, none included.
+    Deep,
+    /// One segment.
+    One(Vec<Token>),
+}
+
+/// One step of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// This character.
+    Char(char),
+    /// Any one character (`?`, and a class, which is read too widely rather than too narrowly).
+    Any,
+    /// Any characters, none included.
+    Star,
+}
+
+/// Reads a pattern, ours or the shell's: both escape by `\`.
+pub(crate) fn parse(text: &str) -> Vec<Segment> {
+    text.split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(|segment| match segment {
+            "**" => Segment::Deep,
+            other => Segment::One(tokens(other)),
+        })
+        .collect()
+}
+
+/// Literal segments.
+pub(crate) fn literal<'a>(segments: impl Iterator<Item = &'a str>) -> Vec<Segment> {
+    segments
+        .map(|segment| Segment::One(segment.chars().map(Token::Char).collect()))
+        .collect()
+}
+
+fn tokens(segment: &str) -> Vec<Token> {
+    let mut out = Vec::new();
+    let mut chars = segment.chars();
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '*' => Token::Star,
+            '?' => Token::Any,
+            '\\' => Token::Char(chars.next().unwrap_or('\\')),
+            '[' => {
+                let rest = chars.as_str();
+                // `[]a]` and `[!]a]`: a bracket right at the beginning belongs to the class.
+                let skip = usize::from(rest.starts_with(['!', '^']));
+                let body = rest.get(skip..).unwrap_or_default();
+                let first = body.chars().next().map_or(0, char::len_utf8);
+                match body.get(first..).unwrap_or_default().find(']') {
+                    Some(end) => {
+                        chars = rest.get(skip + first + end + 1..).unwrap_or_default().chars();
+                        Token::Any
+                    }
+                    None => Token::Char('['),
+                }
+            }
+            other => Token::Char(other),
+        });
+    }
+    out
+}
+
+/// Whether a path exists that both patterns cover. `theirs` is a pattern of the shell: its wildcards do not match a dot at
+/// the beginning of a name.
+pub(crate) fn meet(ours: &[&Segment], theirs: &[Segment]) -> bool {
+    // reach[j]: the segments of `ours` so far and the first j of `theirs` can stand for the same path.
+    let mut reach = vec![false; theirs.len() + 1];
+    set(&mut reach, 0, true);
+    for j in 0..theirs.len() {
+        if matches!(theirs.get(j), Some(Segment::Deep)) && at(&reach, j) {
+            set(&mut reach, j + 1, true);
+        }
+    }
+    for segment in ours {
+        let mut next = vec![false; theirs.len() + 1];
+        for j in 0..=theirs.len() {
+            let before = at(&reach, j);
+            let reached = match segment {
+                // It stands for nothing, or for one more of theirs.
+                Segment::Deep => before || (j > 0 && at(&next, j - 1)),
+                Segment::One(tokens) => {
+                    let theirs_last = j.checked_sub(1).and_then(|last| theirs.get(last));
+                    match theirs_last {
+                        Some(Segment::Deep) => at(&reach, j) || at(&reach, j - 1),
+                        Some(Segment::One(other)) => at(&reach, j - 1) && segment_meets(tokens, other),
+                        None => false,
+                    }
+                }
+            };
+            // A `**` of theirs may stand for nothing.
+            let skipped = j > 0 && matches!(theirs.get(j - 1), Some(Segment::Deep)) && at(&next, j - 1);
+            set(&mut next, j, reached || skipped);
+        }
+        reach = next;
+    }
+    at(&reach, theirs.len())
+}
+
+fn at(row: &[bool], index: usize) -> bool {
+    row.get(index).copied().unwrap_or(false)
+}
+
+fn set(row: &mut [bool], index: usize, value: bool) {
+    if let Some(slot) = row.get_mut(index) {
+        *slot = value;
+    }
+}
+
+/// Whether a name exists that both cover.
+pub(crate) fn segment_meets(ours: &[Token], theirs: &[Token]) -> bool {
+    if ours.first() == Some(&Token::Char('.')) && matches!(theirs.first(), Some(Token::Star | Token::Any)) {
+        return false;
+    }
+    let mut reach = vec![false; theirs.len() + 1];
+    set(&mut reach, 0, true);
+    close(&mut reach, theirs);
+    for token in ours {
+        let mut next = vec![false; theirs.len() + 1];
+        for j in 0..=theirs.len() {
+            let last = j.checked_sub(1).and_then(|last| theirs.get(last));
+            let reached = match (token, last) {
+                (Token::Star, _) => at(&reach, j) || (j > 0 && at(&next, j - 1)),
+                // Their star takes our character.
+                (_, Some(Token::Star)) => at(&reach, j) || at(&reach, j - 1),
+                (_, None) => false,
+                (Token::Any, Some(_)) | (Token::Char(_), Some(Token::Any)) => at(&reach, j - 1),
+                (Token::Char(a), Some(Token::Char(b))) => a == b && at(&reach, j - 1),
+            };
+            set(&mut next, j, reached);
+        }
+        close(&mut next, theirs);
+        reach = next;
+    }
+    at(&reach, theirs.len())
+}
+
+/// Their stars may stand for nothing.
+fn close(reach: &mut [bool], theirs: &[Token]) {
+    for (j, token) in theirs.iter().enumerate() {
+        if *token == Token::Star && at(reach, j) {
+            set(reach, j + 1, true);
+        }
+    }
+}

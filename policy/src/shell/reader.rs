@@ -1,0 +1,547 @@
+//! Reads shell text into [`syntax`](super::syntax): bash's grammar, by recursive descent.
+//!
+//! Written here, because a parser that decides about permissions has to hold promises that the one at hand
+//! (`brush-parser`) does not make: see `docs/decisions/0002-shell-parser.md`. The promises:
+//!
+//! - No backtracking: each character is looked at a constant number of times per level of nesting, so the time is linear.
+//! - Every recursion goes through [`Reader::deeper`], which refuses beyond [`Limits::depth`](super::Limits::depth).
+//! - Nothing is kept and nothing is logged.
+//! - Where bash's own reading is doubtful (a quote inside `"${…}"`, a here-document that a substitution cuts off), it
+//!   refuses instead of guessing.
+//!
+//! It expands nothing: [`expand`](super::expand) does.
+
+mod compound;
+mod words;
+
+use std::{cell::OnceCell, rc::Rc};
+
+use super::syntax::{Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator};
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Not bash, or not bash that we read.
+    Syntax,
+    /// Too deep, or too many steps.
+    TooLarge,
+}
+
+pub(super) type Read<T> = Result<T, Fault>;
+
+/// What is left of the bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// Levels of nesting.
+    pub(super) depth: usize,
+    /// Steps: words, pieces, commands.
+    pub(super) steps: usize,
+}
+
+impl Budget {
+    /// Takes some steps, or says that there are none left.
+    pub(super) fn spend(&mut self, steps: usize) -> Read<()> {
+        match self.steps.checked_sub(steps) {
+            Some(left) => {
+                self.steps = left;
+                Ok(())
+            }
+            None => {
+                self.steps = 0;
+                Err(Fault::TooLarge)
+            }
+        }
+    }
+}
+
+/// Reads a whole text. On a fault, what stands complete before it is returned too, because bash runs it.
+pub(super) fn read(text: &str, budget: &mut Budget) -> (List, Option<Fault>) {
+    let mut list = List::default();
+    if text.contains('\0') {
+        return (list, Some(Fault::Syntax));
+    }
+    let mut reader = Reader::new(text, *budget);
+    let fault = reader.whole(&mut list).err();
+    budget.steps = reader.budget.steps;
+    (list, fault)
+}
+
+/// A here-document whose body has not been reached.
+struct Pending {
+    delimiter: String,
+    quoted: bool,
+    strip_tabs: bool,
+    body: Rc<OnceCell<Vec<Piece>>>,
+}
+
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    budget: Budget,
+    pending: Vec<Pending>,
+    /// Where the last word of the current simple command ended; `None` after a redirection.
+    last_end: Option<usize>,
+}
+
+/// Words that mean something at the beginning of a command.
+const KEYWORDS: &[&str] = &[
+    "!", "{", "}", "[[", "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case", "in",
+    "esac", "function", "coproc", "time",
+];
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, budget: Budget) -> Self {
+        Self {
+            text,
+            at: 0,
+            budget,
+            pending: Vec::new(),
+            last_end: None,
+        }
+    }
+
+    /// Runs `inner` one level deeper.
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        self.budget.depth = self.budget.depth.checked_sub(1).ok_or(Fault::TooLarge)?;
+        let result = inner(self);
+        self.budget.depth += 1;
+        result
+    }
+
+    /// The text between two positions.
+    fn slice(&self, from: usize, to: usize) -> &'a str {
+        self.text.get(from..to).unwrap_or_default()
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next character, with line continuations removed.
+    fn peek(&mut self) -> Option<char> {
+        while self.rest().starts_with("\\\n") {
+            self.at += 2;
+        }
+        self.raw_peek()
+    }
+
+    /// The next character as it stands.
+    fn raw_peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Takes the next character as it stands.
+    fn bump(&mut self) -> Option<char> {
+        let next = self.raw_peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    /// Takes `token` if it comes next, continuations removed.
+    fn eat(&mut self, token: &str) -> bool {
+        let start = self.at;
+        for wanted in token.chars() {
+            if self.peek() != Some(wanted) {
+                self.at = start;
+                return false;
+            }
+            self.bump();
+        }
+        true
+    }
+
+    /// Whether `token` comes next.
+    fn sees(&mut self, token: &str) -> bool {
+        let start = self.at;
+        let found = self.eat(token);
+        self.at = start;
+        found
+    }
+
+    fn expect(&mut self, token: &str) -> Read<()> {
+        if self.eat(token) { Ok(()) } else { Err(Fault::Syntax) }
+    }
+
+    /// Skips blanks and a comment.
+    fn blanks(&mut self) {
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' => {
+                    self.bump();
+                }
+                '#' => {
+                    while self.raw_peek().is_some_and(|c| c != '\n') {
+                        self.bump();
+                    }
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Skips blanks, comments and line ends; reads the bodies of here-documents at each line end.
+    fn newlines(&mut self) -> Read<()> {
+        loop {
+            self.blanks();
+            if self.peek() != Some('\n') {
+                return Ok(());
+            }
+            self.bump();
+            self.bodies()?;
+        }
+    }
+
+    /// The keyword that comes next, and where it ends.
+    fn keyword(&mut self) -> Option<(&'static str, usize)> {
+        self.blanks();
+        let start = self.at;
+        let mut seen = String::new();
+        while let Some(c) = self.peek() {
+            if is_meta(c) {
+                break;
+            }
+            if !(c.is_ascii_lowercase() || matches!(c, '!' | '{' | '}' | '[' | ']')) || seen.len() > 8 {
+                self.at = start;
+                return None;
+            }
+            seen.push(c);
+            self.bump();
+        }
+        let end = self.at;
+        self.at = start;
+        KEYWORDS.iter().find(|word| **word == seen).map(|word| (*word, end))
+    }
+
+    fn sees_keyword(&mut self, word: &str) -> bool {
+        self.keyword().is_some_and(|(found, _)| found == word)
+    }
+
+    fn eat_keyword(&mut self, word: &str) -> bool {
+        match self.keyword() {
+            Some((found, end)) if found == word => {
+                self.at = end;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn expect_keyword(&mut self, word: &str) -> Read<()> {
+        if self.eat_keyword(word) { Ok(()) } else { Err(Fault::Syntax) }
+    }
+
+    /// The whole text, item by item, so that what was read before a fault is kept.
+    fn whole(&mut self, list: &mut List) -> Read<()> {
+        loop {
+            self.newlines()?;
+            if self.peek().is_none() {
+                break;
+            }
+            let item = self.item()?;
+            list.0.push(item);
+            self.blanks();
+            match self.peek() {
+                None | Some('\n') => {}
+                _ if self.after_separator() => {}
+                Some(_) => return Err(Fault::Syntax),
+            }
+        }
+        self.bodies()
+    }
+
+    /// Whether the character before is one that ends an item.
+    fn after_separator(&self) -> bool {
+        let before = self.slice(0, self.at).trim_end_matches([' ', '\t']);
+        before.ends_with([';', '&'])
+    }
+
+    /// A list up to something that is no command: `)`, `}`, `then`, `;;` or the end. The caller takes what ends it.
+    fn list(&mut self) -> Read<List> {
+        let mut list = List::default();
+        loop {
+            self.newlines()?;
+            if self.at_list_end() {
+                return Ok(list);
+            }
+            list.0.push(self.item()?);
+        }
+    }
+
+    /// A list that must hold something, as bash demands between keywords.
+    fn full_list(&mut self) -> Read<List> {
+        let list = self.list()?;
+        if list.0.is_empty() { Err(Fault::Syntax) } else { Ok(list) }
+    }
+
+    fn at_list_end(&mut self) -> bool {
+        if self.sees(";;") || self.sees(";&") {
+            return true;
+        }
+        match self.peek() {
+            None | Some(')') => true,
+            _ => matches!(
+                self.keyword(),
+                Some(("}" | "then" | "elif" | "else" | "fi" | "do" | "done" | "esac", _))
+            ),
+        }
+    }
+
+    /// Pipelines joined by `&&` and `||`, with the `;`, `&` or line end after them.
+    fn item(&mut self) -> Read<Item> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.blanks();
+            let join = if self.eat("&&") {
+                Join::And
+            } else if self.eat("||") {
+                Join::Or
+            } else {
+                break;
+            };
+            self.newlines()?;
+            rest.push((join, self.pipeline()?));
+        }
+        let mut background = false;
+        if self.sees(";;") || self.sees(";&") {
+            // The end of a case arm: the caller's.
+        } else if self.eat("&") {
+            background = true;
+        } else if !self.eat(";") {
+            match self.peek() {
+                None | Some('\n' | ')') => {}
+                // A keyword may follow a compound command directly: `{ a; } }`, `if (a) then`.
+                _ if matches!(
+                    self.keyword(),
+                    Some(("}" | "then" | "elif" | "else" | "fi" | "do" | "done" | "esac", _))
+                ) => {}
+                _ => return Err(Fault::Syntax),
+            }
+        }
+        Ok(Item {
+            first,
+            rest,
+            background,
+        })
+    }
+
+    fn pipeline(&mut self) -> Read<Pipeline> {
+        self.budget.spend(1)?;
+        let (mut negated, mut timed, mut prefixed) = (false, false, false);
+        loop {
+            if self.eat_keyword("!") {
+                negated = !negated;
+            } else if self.eat_keyword("time") {
+                timed = true;
+                self.blanks();
+                // `-p` only if it is the whole word.
+                let start = self.at;
+                if self.eat("-p") && self.peek().is_none_or(is_meta) {
+                    self.blanks();
+                } else {
+                    self.at = start;
+                }
+                let start = self.at;
+                if !(self.eat("--") && self.peek().is_none_or(is_meta)) {
+                    self.at = start;
+                }
+            } else {
+                break;
+            }
+            prefixed = true;
+        }
+        let mut stages = Vec::new();
+        self.blanks();
+        if prefixed && matches!(self.peek(), None | Some('\n' | ';' | ')')) {
+            return Ok(Pipeline {
+                stages,
+                negated,
+                timed,
+            });
+        }
+        loop {
+            stages.push(self.command()?);
+            self.blanks();
+            if self.sees("||") {
+                break;
+            }
+            if !(self.eat("|&") || self.eat("|")) {
+                break;
+            }
+            self.newlines()?;
+        }
+        Ok(Pipeline {
+            stages,
+            negated,
+            timed,
+        })
+    }
+
+    /// A redirection, if one comes next: the operator with the number or `{name}` before it already taken.
+    fn redirect(&mut self) -> Read<Option<Redirect>> {
+        self.blanks();
+        if self.sees("<(") || self.sees(">(") {
+            return Ok(None);
+        }
+        let operator = if self.eat("<<<") {
+            self.blanks();
+            let word = self.word()?.ok_or(Fault::Syntax)?;
+            return Ok(Some(Redirect::HereString(word)));
+        } else if self.eat("<<-") {
+            return self.here(true).map(Some);
+        } else if self.eat("<<") {
+            return self.here(false).map(Some);
+        } else if self.eat("&>>") || self.eat("&>") || self.eat(">>") || self.eat(">|") {
+            RedirectOperator::Write
+        } else if self.eat("<>") {
+            RedirectOperator::ReadWrite
+        } else if self.eat("<&") || self.eat(">&") {
+            RedirectOperator::Duplicate
+        } else if self.eat(">") {
+            RedirectOperator::Write
+        } else if self.eat("<") {
+            RedirectOperator::Read
+        } else {
+            return Ok(None);
+        };
+        self.blanks();
+        let target = self.word()?.ok_or(Fault::Syntax)?;
+        Ok(Some(Redirect::File { operator, target }))
+    }
+
+    /// Redirections after a compound command.
+    fn redirects(&mut self) -> Read<Vec<Redirect>> {
+        let mut found = Vec::new();
+        loop {
+            self.blanks();
+            let start = self.at;
+            self.descriptor();
+            match self.redirect()? {
+                Some(redirect) => found.push(redirect),
+                None => {
+                    self.at = start;
+                    return Ok(found);
+                }
+            }
+        }
+    }
+
+    /// Takes a number or `{name}` that stands directly before a redirection operator.
+    fn descriptor(&mut self) {
+        let start = self.at;
+        if self.peek() == Some('{') {
+            self.bump();
+            while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
+                self.bump();
+            }
+            if !self.eat("}") {
+                self.at = start;
+                return;
+            }
+        } else {
+            while self.peek().is_some_and(|c| c.is_ascii_digit()) {
+                self.bump();
+            }
+        }
+        if self.at != start && (!matches!(self.peek(), Some('<' | '>')) || self.sees("<(") || self.sees(">(")) {
+            self.at = start;
+        }
+    }
+
+    fn here(&mut self, strip_tabs: bool) -> Read<Redirect> {
+        self.blanks();
+        let word = self.word()?.ok_or(Fault::Syntax)?;
+        // An expansion in a delimiter is not expanded by bash but taken as written: too odd to follow.
+        let delimiter = word.flat().ok_or(Fault::Syntax)?;
+        let quoted = word.source.contains(['\'', '"', '\\']);
+        if delimiter.contains('\n') {
+            return Err(Fault::Syntax);
+        }
+        let body = Rc::new(OnceCell::new());
+        self.pending.push(Pending {
+            delimiter,
+            quoted,
+            strip_tabs,
+            body: Rc::clone(&body),
+        });
+        Ok(Redirect::Here(body))
+    }
+
+    /// Reads the bodies of all here-documents whose operators stood on the line that just ended.
+    fn bodies(&mut self) -> Read<()> {
+        for pending in std::mem::take(&mut self.pending) {
+            let mut body = String::new();
+            while !self.rest().is_empty() {
+                let line = self.body_line(pending.quoted);
+                let line = if pending.strip_tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    line.as_str()
+                };
+                if line.strip_suffix('\n').unwrap_or(line) == pending.delimiter {
+                    break;
+                }
+                body.push_str(line);
+            }
+            let pieces = if pending.quoted {
+                vec![Piece::Quoted(body)]
+            } else {
+                // The budget passes through, the position does not: the body is a text of its own.
+                let mut inner = Reader::new(&body, self.budget);
+                let pieces = inner.here_pieces();
+                self.budget.steps = inner.budget.steps;
+                pieces?
+            };
+            let _ = pending.body.set(pieces);
+        }
+        Ok(())
+    }
+
+    /// One line of a body with its line end; without quotes around the delimiter, a backslash joins lines.
+    fn body_line(&mut self, quoted: bool) -> String {
+        let mut line = String::new();
+        while let Some(c) = self.bump() {
+            if c == '\\' && !quoted {
+                match self.bump() {
+                    Some('\n') => {}
+                    Some(next) => {
+                        line.push('\\');
+                        line.push(next);
+                    }
+                    None => line.push('\\'),
+                }
+                continue;
+            }
+            line.push(c);
+            if c == '\n' {
+                break;
+            }
+        }
+        line
+    }
+
+    /// A word of a simple command: remembers what stood before it.
+    fn command_word(&mut self) -> Read<Option<RawWord>> {
+        self.blanks();
+        let start = self.at;
+        let Some(mut word) = self.word()? else {
+            return Ok(None);
+        };
+        word.before = match self.last_end {
+            Some(end) => self.slice(end, start).to_owned(),
+            None => " ".to_owned(),
+        };
+        self.last_end = Some(self.at);
+        Ok(Some(word))
+    }
+
+    fn plain_node(form: super::syntax::Form, redirects: Vec<Redirect>) -> Node {
+        Node { form, redirects }
+    }
+}
+
+/// A character that ends an unquoted word.
+pub(super) fn is_meta(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')')
+}
