@@ -17,6 +17,7 @@ mod crashes;
 mod credentials;
 mod hooks;
 mod layers;
+mod library;
 mod main_job;
 mod sandbox;
 mod secrets;
