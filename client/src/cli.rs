@@ -31,19 +31,19 @@ pub(crate) fn main() -> u8 {
             "portcullis: internal error, so this is not allowed: {info}"
         );
     }));
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    // Known before the arguments are read, so that not even a fault there ends in a code that an agent reads as consent.
+    let code_of_a_panic = match std::env::args_os().find(|word| word == "hook" || word == "run") {
+        Some(word) if word == "hook" => 2,
+        Some(_) => 125,
+        None => 1,
+    };
+    let code = guarded(code_of_a_panic, || match Cli::try_parse() {
+        Ok(cli) => dispatch(cli),
         Err(error) => {
             let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
+            u8::try_from(error.exit_code()).unwrap_or(2)
         }
-    };
-    let code_of_a_panic = match &cli.command {
-        Command::Hook(_) => 2,
-        Command::Run(_) => 125,
-        _ => 1,
-    };
-    let code = guarded(code_of_a_panic, || dispatch(cli));
+    });
     // Threads that wait for standard input must not keep the process: the answer is out.
     process::exit(code.into())
 }

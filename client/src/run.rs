@@ -1,6 +1,6 @@
 //! A run in the sandbox: a stream of input to the command, and of its output back.
 //!
-//! Everything is bounded: at most [`QUEUED`] messages of input wait, then the sender waits too. Signals have their own
+//! Everything is bounded: at most eight messages of input wait, then the sender waits too. Signals have their own
 //! queue and go first, so that a command that reads no input can still be interrupted. Dropping a [`Running`] ends the
 //! command: sandboxd kills what nobody listens to any more.
 

@@ -1,4 +1,11 @@
 //! Hooks, as agents call them: real payloads against a daemon that answers, and everything that can go wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "helpers of tests may stop at the first surprise, as tests may"
+)]
 
 mod support;
 

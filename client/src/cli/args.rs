@@ -12,12 +12,7 @@ use super::failure::Failure;
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
 #[derive(Debug, Parser)]
-#[command(
-    name = "portcullis",
-    version,
-    propagate_version = true,
-    arg_required_else_help = true
-)]
+#[command(name = "portcullis", version, arg_required_else_help = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or invalid input, 5 portcullis-sandboxd or \
     portcullis-server cannot be reached or cannot decide. `decide`, `run` and `hook` have codes of their own: see their \

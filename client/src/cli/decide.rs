@@ -87,7 +87,7 @@ pub(crate) fn text(answer: &Answer, asked: &str) -> String {
         (Some(rule), _) => rule_text(rule),
         (None, by) => format!("by {by}"),
     };
-    put(&mut out, "", Some(answer.verdict()), subject, &because);
+    put(&mut out, "", 2, Some(answer.verdict()), subject, &because);
     if subject != asked {
         let _ = writeln!(out, "      seen inside: {}", printable(asked));
     }
@@ -100,7 +100,16 @@ pub(crate) fn text(answer: &Answer, asked: &str) -> String {
     if answer.trace.len() > 1 {
         let _ = writeln!(out, "      parts:");
         for entry in &answer.trace {
-            put(&mut out, "        ", entry.verdict, &entry.subject, &part_text(entry));
+            let width = entry.verdict.map_or(1, |verdict| verdict.to_string().len());
+            let gap = 7_usize.saturating_sub(width);
+            put(
+                &mut out,
+                "        ",
+                gap,
+                entry.verdict,
+                &entry.subject,
+                &part_text(entry),
+            );
         }
     }
     if answer.verdict() != Verdict::Allow {
@@ -121,11 +130,10 @@ pub(crate) fn text(answer: &Answer, asked: &str) -> String {
     out
 }
 
-fn put(out: &mut String, indent: &str, of: Option<Verdict>, subject: &str, because: &str) {
+/// One line: the verdict, `gap` blanks, the subject, the reason in its column.
+fn put(out: &mut String, indent: &str, gap: usize, of: Option<Verdict>, subject: &str, because: &str) {
     let subject = printable(subject);
     let word = verdict(of);
-    let width = of.map_or(1, |verdict| verdict.to_string().len());
-    let gap = 6_usize.saturating_sub(width);
     let fill = COLUMN.saturating_sub(6 + subject.chars().count()).max(2);
     let _ = writeln!(
         out,

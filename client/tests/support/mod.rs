@@ -1,6 +1,11 @@
 //! A fake portcullis-sandboxd and a fake portcullis-server, and the real program run against them.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
-#![allow(clippy::result_large_err, clippy::large_enum_variant, reason = "as tonic wants it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may stop at the first surprise, as tests may"
+)]
 
 use std::{
     io::Write as _,
