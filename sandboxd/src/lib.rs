@@ -1,1 +1,23 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+pub mod daemon;
+pub mod durable;
+pub mod edge;
+pub mod facts;
+pub mod host;
+pub mod identity;
+pub mod keys;
+pub mod launch;
+pub mod ledger;
+pub mod places;
+pub mod prepare;
+pub mod probe;
+pub mod process;
+pub mod protect;
+pub mod run;
+pub mod seen;
+pub mod serve;
+pub mod spool;
+pub mod sys;
+pub mod trust;
+pub mod upstream;

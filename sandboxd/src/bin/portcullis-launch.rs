@@ -1,0 +1,87 @@
+//! `portcullis-launch`: builds a sandbox around one command. See `portcullis_sandboxd::launch`.
+//!
+//! `run` (for the daemon) takes everything from inherited descriptors: 3 the specification, 4 reports, 5 control. `exec` is
+//! for a person at a terminal.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use portcullis_sandboxd::launch::{StepFailed, exec_mode, spec, supervise};
+use portcullis_sandboxd::sys::fds::take_inherited;
+
+/// Portcullis itself failed, as opposed to the command.
+const FAILED: u8 = 125;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let mode = arguments.next();
+    match mode.as_deref().and_then(|mode| mode.to_str()) {
+        Some("run") => run(),
+        Some("canary") => canary(arguments.next()),
+        Some("exec") => match exec_mode::run(arguments) {
+            Ok(status) => ExitCode::from(status),
+            Err(error) => {
+                complain(&error);
+                ExitCode::from(match &error {
+                    exec_mode::ExecError::NotExecuted(_, cause) if cause.kind() == io::ErrorKind::NotFound => 127,
+                    exec_mode::ExecError::NotExecuted(..) => 126,
+                    _ => FAILED,
+                })
+            }
+        },
+        _ => {
+            let _ = writeln!(io::stderr(), "portcullis-launch is started by portcullis-sandboxd");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs what the daemon asks for. The daemon reads the outcome from the reports, not from the exit status.
+fn run() -> ExitCode {
+    let inherited = take_inherited(3).and_then(|spec| Ok((spec, take_inherited(4)?, take_inherited(5)?)));
+    let Ok((spec_file, status, control)) = inherited else {
+        let _ = writeln!(io::stderr(), "portcullis-launch is started by portcullis-sandboxd");
+        return ExitCode::from(2);
+    };
+    let Ok(to_daemon) = status.try_clone() else {
+        return ExitCode::from(FAILED);
+    };
+    let started = spec::read_spec(File::from(spec_file))
+        .map_err(|error| StepFailed::new("launcher", "reading the specification", error))
+        .and_then(|spec| supervise::start(&spec, status, control));
+    match started {
+        Ok(init) => {
+            drop(to_daemon);
+            match supervise::wait(&init) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::from(FAILED),
+            }
+        }
+        Err(failed) => {
+            let _ = spec::write_report(File::from(to_daemon), spec::Event::Refused(failed.to_report()));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Runs inside a sandbox that the daemon sets up to see whether it holds: succeeds if a file outside cannot be made.
+fn canary(outside: Option<std::ffi::OsString>) -> ExitCode {
+    match outside.map(File::create_new) {
+        Some(Err(error)) if matches!(error.raw_os_error(), Some(libc::EROFS | libc::EACCES | libc::EPERM)) => {
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn complain(error: &dyn std::error::Error) {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(": ");
+        line.push_str(&error.to_string());
+        cause = error.source();
+    }
+    let _ = writeln!(io::stderr(), "portcullis-launch: {line}");
+}

@@ -1,0 +1,124 @@
+//! Everything that the daemon's services share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portcullis_proto::v1::{Enforcement, EnforcementStatus};
+use tokio::sync::{OnceCell, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::server::UdsConnectInfo;
+use tonic::{Request, Status};
+
+use crate::keys::TicketKeys;
+use crate::ledger::Ledger;
+use crate::places::Places;
+use crate::probe;
+use crate::seen::SeenTickets;
+use crate::spool::Spool;
+use crate::trust::Trust;
+use crate::upstream::Upstream;
+
+/// Most commands that run at the same time.
+pub const MAX_RUNS: usize = 64;
+
+/// Most calls whose facts are gathered at the same time; each keeps a thread.
+pub const MAX_GATHERING: usize = 32;
+
+/// Where programs are looked for if the daemon has no PATH.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The daemon's state.
+#[derive(Debug)]
+pub struct Daemon {
+    /// Where things are.
+    pub places: Places,
+    /// Fingerprint of the host's key.
+    pub host_id: String,
+    /// The way to the server.
+    pub upstream: Arc<Upstream>,
+    /// Trusted projects.
+    pub trust: Arc<Trust>,
+    /// Redeemed tickets.
+    pub ledger: Ledger,
+    /// Tickets that passed through.
+    pub seen: SeenTickets,
+    /// Keys to verify them.
+    pub keys: TicketKeys,
+    /// Outcomes for the server.
+    pub spool: Arc<Spool>,
+    /// One permit per command that may run.
+    pub runs: Arc<Semaphore>,
+    /// One permit per call whose facts are gathered.
+    pub gathering: Arc<Semaphore>,
+    /// Cancelled when the daemon is to end.
+    pub stop: CancellationToken,
+    /// Where programs are looked for, by the facts and by sandboxed commands alike.
+    pub search_path: String,
+    capability: OnceCell<Enforcement>,
+}
+
+impl Daemon {
+    /// Opens the state in the data directory.
+    ///
+    /// # Errors
+    /// If something there cannot be read or written.
+    pub fn open(places: Places, host_id: String, upstream: Upstream, ledger: Ledger) -> Self {
+        let upstream = Arc::new(upstream);
+        Self {
+            trust: Arc::new(Trust::open(places.state().join("trust.json"))),
+            spool: Arc::new(Spool::new(places.spool())),
+            keys: TicketKeys::new(Arc::clone(&upstream)),
+            host_id,
+            upstream,
+            ledger,
+            seen: SeenTickets::default(),
+            runs: Arc::new(Semaphore::new(MAX_RUNS)),
+            gathering: Arc::new(Semaphore::new(MAX_GATHERING)),
+            stop: CancellationToken::new(),
+            search_path: std::env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned()),
+            capability: OnceCell::new(),
+            places,
+        }
+    }
+
+    /// What this host's sandbox enforces: found out once by setting one up.
+    pub async fn capability(&self) -> Enforcement {
+        let probe = async {
+            match tokio::time::timeout(Duration::from_secs(10), probe::probe(&self.places)).await {
+                Ok(Ok(enforcement)) => enforcement,
+                Ok(Err(reason)) => none(reason),
+                Err(_) => none("setting up a sandbox took longer than 10 s".to_owned()),
+            }
+        };
+        self.capability.get_or_init(|| probe).await.clone()
+    }
+}
+
+fn none(reason: String) -> Enforcement {
+    tracing::error!(%reason, "this host cannot run commands in a sandbox");
+    Enforcement {
+        status: EnforcementStatus::None.into(),
+        missing: vec![reason],
+        ..Enforcement::default()
+    }
+}
+
+/// The user at the other end of the socket.
+///
+/// # Errors
+/// `PERMISSION_DENIED` if that is somebody else than the daemon's own user.
+pub fn peer_uid<T>(request: &Request<T>) -> Result<u32, Status> {
+    let own = rustix::process::geteuid().as_raw();
+    let peer = request
+        .extensions()
+        .get::<UdsConnectInfo>()
+        .and_then(|info| info.peer_cred);
+    match peer {
+        Some(peer) if peer.uid() == own => Ok(own),
+        Some(peer) => Err(Status::permission_denied(format!(
+            "this portcullis-sandboxd serves user {own}, not user {}; start one of your own",
+            peer.uid()
+        ))),
+        None => Err(Status::permission_denied("the caller's user cannot be told")),
+    }
+}

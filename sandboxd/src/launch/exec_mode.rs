@@ -1,0 +1,302 @@
+//! `portcullis-launch exec`: one command in a sandbox, by hand.
+//!
+//! For trying out a profile and for running the sandbox's own cases. It needs no ticket because it grants nothing that the
+//! shell it is typed into does not have: it only restricts.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
+use std::path::PathBuf;
+
+use portcullis_policy::protected::sandbox_read_only_patterns;
+use portcullis_proto::v1::{Enforcement, NetworkAccess, SandboxProfile, WorkspaceAccess};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde::Deserialize;
+
+use super::mounts::PRIVATE_TMP;
+use super::spec::{Event, Spec, next_report};
+use super::supervise;
+use crate::prepare::{Extras, prepare};
+use crate::protect::sweep;
+use crate::sys::signals::SignalReader;
+
+/// Largest policy file, in bytes.
+const MAX_POLICY_BYTES: u64 = 256 * 1024;
+
+/// Signals that are passed on to the command.
+const PASSED_ON: [i32; 7] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+];
+
+/// Variables that name sockets outside; useless inside, and an invitation.
+const LEFT_OUT: [&str; 6] = [
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+];
+
+/// A sandbox policy file, as the person writes it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Policy {
+    r#type: PolicyType,
+    additional_readwrite_paths: Vec<PathBuf>,
+    additional_readonly_paths: Vec<PathBuf>,
+    deny_read: Vec<PathBuf>,
+    disable_tmp_write: bool,
+    network_policy: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PolicyType {
+    #[default]
+    WorkspaceReadwrite,
+    WorkspaceReadonly,
+}
+
+/// Why a command was not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// The arguments are not understood.
+    #[error("{0}; usage: portcullis-launch exec [--policy FILE] --workspace DIR -- COMMAND…")]
+    Usage(&'static str),
+    /// The policy file cannot be used.
+    #[error("cannot use the policy file `{}`", path.display())]
+    Policy {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Something about the process failed.
+    #[error("cannot {0}")]
+    Io(&'static str, #[source] io::Error),
+    /// The profile does not fit this host.
+    #[error(transparent)]
+    Prepare(#[from] crate::prepare::Unpreparable),
+    /// A step of the set-up failed.
+    #[error("the sandbox could not be set up")]
+    Step(#[from] super::StepFailed),
+    /// A step inside failed.
+    #[error("the sandbox could not be set up: {step}: {reason}")]
+    Refused {
+        /// Which.
+        step: String,
+        /// Why.
+        reason: String,
+    },
+    /// The program cannot be executed.
+    #[error("cannot execute `{0}`")]
+    NotExecuted(String, #[source] io::Error),
+    /// The sandbox was ended from outside.
+    #[error("the sandbox was ended from outside")]
+    Killed,
+}
+
+/// Arguments after `exec`.
+#[derive(Debug, Default)]
+struct Arguments {
+    policy: Option<PathBuf>,
+    workspace: Option<PathBuf>,
+    report: bool,
+    command: Vec<OsString>,
+}
+
+fn arguments(mut words: impl Iterator<Item = OsString>) -> Result<Arguments, ExecError> {
+    let mut read = Arguments::default();
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--policy") => read.policy = words.next().map(PathBuf::from),
+            Some("--workspace") => read.workspace = words.next().map(PathBuf::from),
+            Some("--report") => read.report = true,
+            Some("--") => {
+                read.command = words.by_ref().collect();
+            }
+            _ => return Err(ExecError::Usage("unknown argument")),
+        }
+    }
+    if read.workspace.is_none() || read.command.is_empty() {
+        return Err(ExecError::Usage("a workspace and a command are needed"));
+    }
+    Ok(read)
+}
+
+/// Runs a command as the arguments after `exec` say. Returns the exit status for the caller.
+///
+/// # Errors
+/// Why nothing was run, or that it was ended from outside.
+pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
+    let arguments = arguments(words)?;
+    let policy = arguments
+        .policy
+        .as_ref()
+        .map_or_else(|| Ok(Policy::default()), read_policy)?;
+    let cwd = std::env::current_dir().map_err(|error| ExecError::Io("find the working directory", error))?;
+    let workspace = cwd.join(arguments.workspace.unwrap_or_default());
+    let workspace = workspace
+        .canonicalize()
+        .map_err(|source| crate::prepare::Unpreparable::Root {
+            path: workspace,
+            source,
+        })?;
+    if policy.network_policy.is_some() {
+        note("the policy's network part is not applied: there is no network at all");
+    }
+    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let profile = SandboxProfile {
+        workspace: match policy.r#type {
+            PolicyType::WorkspaceReadwrite => WorkspaceAccess::ReadWrite,
+            PolicyType::WorkspaceReadonly => WorkspaceAccess::ReadOnly,
+        }
+        .into(),
+        roots: vec![text(&workspace)],
+        read_write_paths: policy.additional_readwrite_paths.iter().map(text).collect(),
+        read_only_patterns: sandbox_read_only_patterns().iter().map(ToString::to_string).collect(),
+        masked_paths: policy.deny_read.iter().map(text).collect(),
+        network: NetworkAccess::None.into(),
+        ..SandboxProfile::default()
+    };
+    let extras = Extras {
+        masked: Vec::new(),
+        read_only: policy.additional_readonly_paths,
+        tmp_read_only: policy.disable_tmp_write,
+    };
+    let prepared = prepare(&profile, &extras)?;
+    let name = arguments
+        .command
+        .first()
+        .map(|word| word.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let spec = Spec {
+        argv: arguments.command.into_iter().map(OsStringExt::into_vec).collect(),
+        cwd: cwd.as_os_str().as_bytes().to_vec(),
+        environment: environment(policy.disable_tmp_write),
+        layout: Some(prepared.layout),
+        accept_partial: false,
+        missing: prepared.plan.missing.clone(),
+    };
+    let reports = supervise_run(&spec)?;
+    let swept = sweep::sweep(&prepared.plan);
+    for path in &swept.put_aside {
+        note(&format!(
+            "put aside `{}`: protected names may not appear in the sandbox",
+            path.display()
+        ));
+    }
+    for failure in &swept.failures {
+        note(failure);
+    }
+    let mut status = Err(ExecError::Killed);
+    for event in reports {
+        match event {
+            Event::Ready(enforcement) if arguments.report => print_report(&enforcement),
+            Event::Ready(_) | Event::Running(_) => {}
+            Event::Refused(refused) => {
+                status = Err(ExecError::Refused {
+                    step: refused.step,
+                    reason: refused.reason,
+                });
+            }
+            Event::NotExecuted(not) => {
+                status = Err(ExecError::NotExecuted(
+                    name.clone(),
+                    io::Error::from_raw_os_error(not.errno),
+                ));
+            }
+            Event::Exited(exited) if exited.signal != 0 => {
+                status = Ok(u8::try_from(128 + exited.signal).unwrap_or(255))
+            }
+            Event::Exited(exited) => status = Ok(u8::try_from(exited.code).unwrap_or(255)),
+        }
+    }
+    status
+}
+
+fn read_policy(path: &PathBuf) -> Result<Policy, ExecError> {
+    let failed = |source| ExecError::Policy {
+        path: path.clone(),
+        source,
+    };
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_POLICY_BYTES).read_to_string(&mut text))
+        .map_err(failed)?;
+    serde_json::from_str(&text).map_err(|error| failed(error.into()))
+}
+
+fn environment(tmp_read_only: bool) -> Vec<Vec<u8>> {
+    let tmp = if tmp_read_only { PRIVATE_TMP } else { "/tmp" };
+    std::env::vars_os()
+        .filter(|(name, _)| !LEFT_OUT.iter().any(|out| name == out))
+        .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
+        .chain([format!("TMPDIR={tmp}").into_bytes()])
+        .collect()
+}
+
+/// Starts the init, passes signals on while it lives, and returns what it reported.
+fn supervise_run(spec: &Spec) -> Result<Vec<Event>, ExecError> {
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| ExecError::Io("make a pipe", error.into()));
+    let ((reports, status), (control, signals_to)) = (pipe()?, pipe()?);
+    let signals = SignalReader::new(&PASSED_ON).map_err(|error| ExecError::Io("take signals", error))?;
+    let init = supervise::start(spec, status, control)?;
+    let pidfd = rustix::process::pidfd_open(init.pid, rustix::process::PidfdFlags::empty())
+        .map_err(|error| ExecError::Io("watch the sandbox", error.into()))?;
+    loop {
+        let mut polled = [PollFd::new(&signals, PollFlags::IN), PollFd::new(&pidfd, PollFlags::IN)];
+        match poll(&mut polled, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(ExecError::Io("watch the sandbox", error.into())),
+        }
+        while let Some(number) = signals.next() {
+            let _ = rustix::io::write(&signals_to, &[u8::try_from(number).unwrap_or(0)]);
+        }
+        if !polled[1].revents().is_empty() {
+            break;
+        }
+    }
+    supervise::wait(&init).map_err(|error| ExecError::Io("wait for the sandbox", error))?;
+    collect(reports).map_err(|error| ExecError::Io("read the sandbox's report", error))
+}
+
+/// All reports; the writer is gone, and they are smaller than a pipe.
+fn collect(reports: OwnedFd) -> io::Result<Vec<Event>> {
+    let mut bytes = Vec::new();
+    std::fs::File::from(reports).read_to_end(&mut bytes)?;
+    let mut events = Vec::new();
+    while let Some(event) = next_report(&mut bytes)? {
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn print_report(enforcement: &Enforcement) {
+    note(&format!(
+        "{} · landlock {} · {}{}",
+        enforcement.status().as_str_name(),
+        enforcement.landlock_abi,
+        enforcement.mechanisms.join(" "),
+        enforcement
+            .missing
+            .iter()
+            .map(|line| format!(" · missing: {line}"))
+            .collect::<String>(),
+    ));
+}
+
+/// One line for the person, beside the command's own output.
+fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "portcullis-launch: {line}");
+}

@@ -1,0 +1,327 @@
+//! The sandbox's init: process 1 inside. Sets the sandbox up, starts the command, reaps, and ends everything.
+//!
+//! It ends, and the kernel with it every process inside, when the command ends, when the supervisor dies, or when the
+//! daemon closes its pipe. The command cannot kill it (the kernel drops signals to a process 1 that has no handler) nor look
+//! into it (it is not dumpable).
+
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use portcullis_proto::v1::{Enforcement, EnforcementStatus};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+
+use super::spec::{Event, Exited, Layout, NotExecuted, Refused, Running, Spec, write_report};
+use super::{StepFailed, filter, landlock, mounts};
+use crate::sys::process::{Fork, exec, exit_now, fork_command};
+use crate::sys::{fds, net, seccomp, signals};
+
+/// What the init holds on to.
+#[derive(Debug)]
+pub struct Ends {
+    /// Reports go here.
+    pub status: OwnedFd,
+    /// Signal numbers, a byte each, come from here; its end means the end.
+    pub control: OwnedFd,
+    /// One byte comes from here when the uid map is written; its end means the supervisor's end.
+    pub alive: OwnedFd,
+}
+
+/// Runs as process 1 until the end. Never returns.
+pub fn run(spec: &Spec, ends: Ends) -> ! {
+    let status = File::from(ends.status);
+    let keep = [status.as_raw_fd(), ends.control.as_raw_fd(), ends.alive.as_raw_fd()];
+    if fds::close_all_but(&keep).is_err() {
+        exit_now(1);
+    }
+    let outcome = set_up(spec, ends.alive.as_fd()).and_then(|enforcement| {
+        if enforcement.status() != EnforcementStatus::Full && !spec.accept_partial {
+            let missing = enforcement.missing.join("; ");
+            return Err(StepFailed::new(
+                "enforcement",
+                format!("only part can be enforced ({missing})"),
+                io::Error::new(io::ErrorKind::Unsupported, "the profile does not accept that"),
+            ));
+        }
+        Ok(enforcement)
+    });
+    match outcome {
+        Err(failed) => {
+            let _ = write_report(&status, Event::Refused(failed.to_report()));
+            exit_now(1);
+        }
+        // INVARIANT: the report leaves before the command is executed; nobody to report to, nothing to execute.
+        Ok(enforcement) => {
+            if write_report(&status, Event::Ready(enforcement)).is_err() {
+                exit_now(1);
+            }
+        }
+    }
+    match start(spec) {
+        Err(failed) => {
+            let _ = write_report(&status, Event::Refused(failed.to_report()));
+        }
+        Ok(Started::NotExecuted(errno)) => {
+            let _ = write_report(&status, Event::NotExecuted(NotExecuted { errno }));
+        }
+        Ok(Started::Running(command)) => {
+            if write_report(&status, Event::Running(Running {})).is_ok()
+                && let Some(exited) = watch(command, ends.control.as_fd(), ends.alive.as_fd())
+            {
+                let _ = write_report(&status, Event::Exited(exited));
+            }
+        }
+    }
+    exit_now(0)
+}
+
+/// Everything up to the point where only the command is missing.
+fn set_up(spec: &Spec, alive: impl AsFd) -> Result<Enforcement, StepFailed> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| StepFailed::new("pid_namespace", "asking to die with the supervisor", error))?;
+    let mut go = [0u8];
+    if rustix::io::read(alive.as_fd(), &mut go) != Ok(1) {
+        exit_now(1); // The supervisor is gone already.
+    }
+    let umask = rustix::process::umask(rustix::fs::Mode::empty());
+    let writable = mounts::build(spec.layout.as_ref().unwrap_or(&Layout::default()))?;
+    let _ = rustix::process::umask(umask);
+    let cwd = Path::new(OsStr::from_bytes(&spec.cwd));
+    std::env::set_current_dir(cwd)
+        .map_err(|error| StepFailed::new("working_directory", format!("entering `{}`", cwd.display()), error))?;
+    net::bring_up_loopback().map_err(|error| StepFailed::new("network_namespace", "bringing up `lo`", error))?;
+    drop_capabilities()?;
+    rustix::thread::set_no_new_privs(true).map_err(|error| StepFailed::new("no_new_privs", "setting it", error))?;
+
+    let mut mechanisms: Vec<&str> = vec![
+        "user_namespace",
+        "mount_namespace",
+        "pid_namespace",
+        "ipc_namespace",
+        "uts_namespace",
+        "network_namespace",
+        "cgroup_namespace",
+        "no_new_privs",
+        "seccomp",
+    ];
+    let mut missing = spec.missing.clone();
+    let landlock_abi = match landlock::restrict(&writable, !rustix::process::getuid().is_root()) {
+        Ok(abi) => {
+            mechanisms.push("landlock");
+            if abi < landlock::ENOUGH {
+                missing.push(format!(
+                    "landlock: the kernel offers version {abi}, {} is needed",
+                    landlock::ENOUGH
+                ));
+            }
+            abi
+        }
+        Err(reason) => {
+            missing.push(format!("landlock: {reason}"));
+            0
+        }
+    };
+    seccomp::install(&filter::program()).map_err(|error| StepFailed::new("seccomp", "installing the filter", error))?;
+    let status = if missing.is_empty() {
+        EnforcementStatus::Full
+    } else {
+        EnforcementStatus::Partial
+    };
+    Ok(Enforcement {
+        status: status.into(),
+        mechanisms: mechanisms.into_iter().map(str::to_owned).collect(),
+        missing,
+        landlock_abi,
+    })
+}
+
+/// No capability is left, none can come back: not by uid 0, not by a file, not by inheritance.
+fn drop_capabilities() -> Result<(), StepFailed> {
+    let failed = |what: &'static str| move |error: rustix::io::Errno| StepFailed::new("capabilities", what, error);
+    rustix::thread::clear_ambient_capability_set().map_err(failed("clearing the ambient set"))?;
+    for number in 0..64u32 {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::INVAL) => break, // Beyond the last one the kernel knows.
+            Err(error) => return Err(failed("emptying the bounding set")(error)),
+        }
+    }
+    let bits = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    rustix::thread::set_capabilities_secure_bits(bits).map_err(failed("locking the secure bits"))?;
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, none).map_err(failed("dropping all"))?;
+    match rustix::thread::capabilities(None) {
+        Ok(left) if left.permitted.is_empty() && left.effective.is_empty() && left.inheritable.is_empty() => Ok(()),
+        Ok(_) => Err(failed("making sure that none is left")(rustix::io::Errno::PERM)),
+        Err(error) => Err(failed("making sure that none is left")(error)),
+    }
+}
+
+enum Started {
+    Running(Pid),
+    NotExecuted(i32),
+}
+
+fn start(spec: &Spec) -> Result<Started, StepFailed> {
+    let failed = |what: &'static str| move |error: io::Error| StepFailed::new("command", what, error);
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|error| StepFailed::new("command", "making a pipe", error))?;
+    let argv = c_strings(&spec.argv).map_err(failed("reading the arguments"))?;
+    let environment = c_strings(&spec.environment).map_err(failed("reading the environment"))?;
+    let programs = candidates(spec).map_err(failed("reading the program's name"))?;
+    match fork_command().map_err(failed("forking"))? {
+        Fork::Child => {
+            let errno = become_command(&programs, &argv, &environment);
+            let _ = rustix::io::write(&write, &errno.to_ne_bytes());
+            exit_now(127);
+        }
+        Fork::Parent(pid) => {
+            drop(write);
+            // From here on nobody inside may trace this process or read its environment and descriptors.
+            let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+            leave_standard_streams();
+            let mut errno = Vec::new();
+            File::from(read)
+                .read_to_end(&mut errno)
+                .map_err(failed("waiting for the program"))?;
+            match errno.first_chunk::<4>() {
+                Some(errno) => Ok(Started::NotExecuted(i32::from_ne_bytes(*errno))),
+                None => Ok(Started::Running(pid)),
+            }
+        }
+    }
+}
+
+/// Tries the candidates in turn. Returns the error number if none can be executed.
+fn become_command(programs: &[CString], argv: &[CString], environment: &[CString]) -> i32 {
+    // A session of its own: no controlling terminal to push input into, and one group to signal.
+    let _ = rustix::process::setsid();
+    if let Err(error) = fds::close_all_on_exec() {
+        return error.raw_os_error().unwrap_or(libc::EIO);
+    }
+    signals::restore_for_command();
+    let mut result = libc::ENOENT;
+    for program in programs {
+        let Err(error) = exec(program, argv, environment);
+        match error.raw_os_error().unwrap_or(libc::EIO) {
+            libc::ENOENT | libc::ENOTDIR => {}
+            libc::EACCES => result = libc::EACCES,
+            other => return other,
+        }
+    }
+    result
+}
+
+/// What the program's name may stand for: itself if it has a slash, else one file per folder of the environment's PATH.
+fn candidates(spec: &Spec) -> io::Result<Vec<CString>> {
+    let name = spec.argv.first().map(Vec::as_slice).unwrap_or_default();
+    if name.contains(&b'/') || name.is_empty() {
+        return c_strings(&[name.to_vec()]);
+    }
+    let path = spec
+        .environment
+        .iter()
+        .find_map(|variable| variable.strip_prefix(b"PATH="));
+    let folders = path
+        .unwrap_or(b"/usr/local/bin:/usr/bin:/bin")
+        .split(|&byte| byte == b':');
+    // An empty or relative folder would mean the working directory, which belongs to the workspace.
+    let absolute = folders.filter(|folder| folder.starts_with(b"/"));
+    c_strings(&absolute.map(|folder| [folder, b"/", name].concat()).collect::<Vec<_>>())
+}
+
+fn c_strings(words: &[Vec<u8>]) -> io::Result<Vec<CString>> {
+    words
+        .iter()
+        .map(|word| CString::new(word.clone()).map_err(io::Error::from))
+        .collect()
+}
+
+/// Leaves the command's streams to the command: a pipe that this process held open would never end.
+fn leave_standard_streams() {
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+}
+
+/// Waits for the command, passing on signals and reaping orphans. `None` if everything is to end.
+fn watch(command: Pid, control: impl AsFd, alive: impl AsFd) -> Option<Exited> {
+    let children = signals::SignalReader::new(&[libc::SIGCHLD]).ok()?;
+    loop {
+        // Reap before waiting: the command may have ended before SIGCHLD was blocked.
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid == command {
+                return Some(exited(status));
+            }
+        }
+        let mut polled = [
+            PollFd::new(&children, PollFlags::IN),
+            PollFd::new(&control, PollFlags::IN),
+            PollFd::new(&alive, PollFlags::IN),
+        ];
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return None,
+        }
+        let [child_event, control_event, alive_event] = polled.map(|fd| !fd.revents().is_empty());
+        if child_event {
+            while children.next().is_some() {}
+        }
+        if control_event {
+            let mut number = [0u8];
+            match rustix::io::read(control.as_fd(), &mut number) {
+                Ok(1) => pass_on(command, number[0]),
+                _ => return None,
+            }
+        }
+        if alive_event {
+            return None; // Nothing is ever written there after the first byte: it has ended.
+        }
+    }
+}
+
+fn pass_on(command: Pid, number: u8) {
+    if let Some(signal) = Signal::from_named_raw(i32::from(number)) {
+        // The group, as a terminal would; the command itself if it has left its group.
+        if rustix::process::kill_process_group(command, signal).is_err() {
+            let _ = rustix::process::kill_process(command, signal);
+        }
+    }
+}
+
+fn exited(status: WaitStatus) -> Exited {
+    let unsigned = |number: Option<i32>| number.and_then(|number| u32::try_from(number).ok());
+    Exited {
+        code: unsigned(status.exit_status()).unwrap_or(0),
+        signal: unsigned(status.terminating_signal()).unwrap_or(0),
+    }
+}
+
+/// A failure outside the init, in the same form as one inside.
+#[must_use]
+pub fn refused(step: &str, reason: String, errno: i32) -> Event {
+    Event::Refused(Refused {
+        step: step.to_owned(),
+        reason,
+        errno,
+    })
+}

@@ -1,0 +1,73 @@
+//! The supervisor: the launcher's outer half. Makes the namespaces, writes their uid map, waits.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
+
+use super::StepFailed;
+use super::init::{self, Ends};
+use super::spec::Spec;
+use crate::sys::process::{ALL_NAMESPACES, Fork, fork_into};
+
+/// A sandbox's init as its supervisor sees it.
+#[derive(Debug)]
+pub struct Init {
+    /// Its process id, as seen from outside.
+    pub pid: Pid,
+    /// While this is open it lives.
+    _alive: OwnedFd,
+}
+
+/// Starts the init in new namespaces. It reports over `status` and obeys `control`.
+///
+/// # Errors
+/// If there can be no namespaces, or their uid map cannot be written. The init is gone then.
+pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd) -> Result<Init, StepFailed> {
+    let (alive, hold) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|error| StepFailed::new("launcher", "making a pipe", error))?;
+    let forked = fork_into(ALL_NAMESPACES).map_err(|error| {
+        StepFailed::new(
+            "user_namespace",
+            "making user, mount, pid, ipc, uts, network and cgroup namespaces",
+            error,
+        )
+    })?;
+    let pid = match forked {
+        Fork::Child => {
+            drop(hold);
+            init::run(spec, Ends { status, control, alive })
+        }
+        Fork::Parent(pid) => pid,
+    };
+    drop((status, control, alive));
+    write_maps(pid).map_err(|error| StepFailed::new("user_namespace", "writing its uid and gid map", error))?;
+    rustix::io::write(hold.as_fd(), b"g").map_err(|error| StepFailed::new("launcher", "starting the init", error))?;
+    Ok(Init { pid, _alive: hold })
+}
+
+/// Waits until the init has ended, and with it everything inside.
+///
+/// # Errors
+/// If there is nothing to wait for.
+pub fn wait(init: &Init) -> io::Result<()> {
+    loop {
+        match rustix::process::waitpid(Some(init.pid), rustix::process::WaitOptions::empty()) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+/// Inside, the caller keeps its own uid and gid and sees no other. `setgroups` stays closed, as the kernel demands of
+/// callers without rights, and because dropping a group can open what a group was denied.
+fn write_maps(pid: Pid) -> io::Result<()> {
+    let folder = format!("/proc/{}", pid.as_raw_nonzero());
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    fs::write(format!("{folder}/setgroups"), "deny")?;
+    fs::write(format!("{folder}/uid_map"), format!("{uid} {uid} 1"))?;
+    fs::write(format!("{folder}/gid_map"), format!("{gid} {gid} 1"))
+}

@@ -1,0 +1,105 @@
+//! `portcullis-sandboxd`: the host's daemon.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use portcullis_sandboxd::places::Places;
+use portcullis_sandboxd::serve::{Options, ServeError, bind};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Looks up facts for decisions on this host, and runs allowed commands in a sandbox.
+#[derive(Debug, Parser)]
+#[command(name = "portcullis-sandboxd", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves until SIGTERM or SIGINT.
+    Serve(Serve),
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    /// Data directory [default: $XDG_DATA_HOME/portcullis].
+    #[arg(long, env = "PORTCULLIS_DATA_DIR", value_name = "D")]
+    data_dir: Option<PathBuf>,
+    /// Socket to listen on [default: D/run/sandboxd.sock].
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Address of portcullis-server [default: what it wrote to D/server/address].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Stands in for $XDG_CONFIG_HOME, below which the user's `portcullis/policy.jsonc` lies.
+    #[arg(long, value_name = "DIR")]
+    config_home: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let Arguments {
+        command: Command::Serve(arguments),
+    } = Arguments::parse();
+    let filter = EnvFilter::try_from_env("PORTCULLIS_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&error),
+    };
+    let status = match runtime.block_on(serve(arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error),
+    };
+    // Threads that still look something up are not waited for.
+    runtime.shutdown_background();
+    status
+}
+
+async fn serve(arguments: Serve) -> Result<(), ServeError> {
+    let places = Places::find(arguments.data_dir, arguments.config_home)?;
+    let bound = bind(Options {
+        places,
+        socket: arguments.socket,
+        server: arguments.server,
+    })
+    .await?;
+    let stop = bound.daemon.stop.clone();
+    let failed = |source| ServeError::Socket {
+        path: "signals".into(),
+        source,
+    };
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        stop.cancel();
+    });
+    let _ = writeln!(
+        io::stdout(),
+        "portcullis-sandboxd listening on unix:{}",
+        bound.socket.display()
+    );
+    bound.serve().await
+}
+
+fn complain(error: &dyn std::error::Error) -> ExitCode {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(": ");
+        line.push_str(&error.to_string());
+        cause = error.source();
+    }
+    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {line}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,149 @@
+//! Where things are on this host: data directory, configuration folder, sockets, our own programs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::durable;
+
+/// A place that cannot be found or used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// Nothing says where it is.
+    #[error("cannot tell where the {0} is: no option, no variable and no home folder says so")]
+    Unknown(&'static str),
+    /// It cannot be made or used.
+    #[error("cannot use `{}`", path.display())]
+    Unusable {
+        /// The place.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Another daemon has it.
+    #[error("another portcullis-sandboxd already serves `{}`", .0.display())]
+    Taken(PathBuf),
+}
+
+/// All places.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The data directory.
+    pub data: PathBuf,
+    /// The user's configuration folder of Portcullis.
+    pub config: PathBuf,
+    /// The folder of our own executable.
+    pub programs: PathBuf,
+}
+
+impl Places {
+    /// Finds them. `config_home` stands in for `$XDG_CONFIG_HOME`.
+    ///
+    /// # Errors
+    /// If nothing says where a place is.
+    pub fn find(data_dir: Option<PathBuf>, config_home: Option<PathBuf>) -> Result<Self, PlaceError> {
+        use etcetera::BaseStrategy as _;
+        let strategy = etcetera::base_strategy::Xdg::new().ok();
+        let data = data_dir
+            .or_else(|| strategy.as_ref().map(|xdg| xdg.data_dir().join("portcullis")))
+            .ok_or(PlaceError::Unknown("data directory"))?;
+        let config = config_home
+            .or_else(|| strategy.as_ref().map(|xdg| xdg.config_dir()))
+            .ok_or(PlaceError::Unknown("configuration folder"))?
+            .join("portcullis");
+        let here = std::env::current_exe()
+            .and_then(|exe| exe.canonicalize())
+            .map_err(|source| PlaceError::Unusable {
+                path: "/proc/self/exe".into(),
+                source,
+            })?;
+        let programs = here.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let absolute = |path: PathBuf| {
+            std::path::absolute(&path).map_err(|source| PlaceError::Unusable {
+                path: path.clone(),
+                source,
+            })
+        };
+        Ok(Self {
+            data: absolute(data)?,
+            config: absolute(config)?,
+            programs,
+        })
+    }
+
+    /// Makes the daemon's own folders, closed to others.
+    ///
+    /// # Errors
+    /// If one cannot be made.
+    pub fn make(&self) -> Result<(), PlaceError> {
+        for path in [self.data.clone(), self.state(), self.spool(), self.run()] {
+            durable::private_folder(&path).map_err(|source| PlaceError::Unusable { path, source })?;
+        }
+        Ok(())
+    }
+
+    /// The daemon's own state.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.data.join("sandboxd")
+    }
+
+    /// Outcomes not yet delivered.
+    #[must_use]
+    pub fn spool(&self) -> PathBuf {
+        self.state().join("spool")
+    }
+
+    /// The folder of sockets.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.data.join("run")
+    }
+
+    /// The default socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.run().join("sandboxd.sock")
+    }
+
+    /// Where the server writes its address.
+    #[must_use]
+    pub fn server_address(&self) -> PathBuf {
+        self.data.join("server").join("address")
+    }
+
+    /// The host's token for the server.
+    #[must_use]
+    pub fn host_token(&self) -> PathBuf {
+        self.data.join("tokens").join("host.token")
+    }
+
+    /// The launcher.
+    #[must_use]
+    pub fn launcher(&self) -> PathBuf {
+        self.programs.join("portcullis-launch")
+    }
+
+    /// What holds secrets or sockets of ours: read-denied, and hidden in every sandbox.
+    #[must_use]
+    pub fn secret(&self) -> Vec<PathBuf> {
+        ["tokens", "run", "server", "sandboxd"]
+            .map(|name| self.data.join(name))
+            .to_vec()
+    }
+
+    /// All that is ours: changing it needs a person.
+    #[must_use]
+    pub fn own(&self) -> Vec<PathBuf> {
+        let programs = [
+            "portcullis",
+            "portcullis-server",
+            "portcullis-sandboxd",
+            "portcullis-launch",
+        ];
+        [self.data.clone(), self.config.clone()]
+            .into_iter()
+            .chain(programs.map(|name| self.programs.join(name)))
+            .collect()
+    }
+}

@@ -1,0 +1,127 @@
+//! From a profile, as the server signed it, to the file tree that the launcher builds.
+//!
+//! Everything is resolved here, once, on the host as it is now: the launcher only mounts real paths and refuses those that
+//! have changed since.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use portcullis_proto::v1::{NetworkAccess, SandboxProfile, WorkspaceAccess};
+
+use crate::launch::spec::Layout;
+use crate::protect::{self, Plan, sockets};
+
+/// A profile that cannot be turned into a sandbox on this host.
+#[derive(Debug, thiserror::Error)]
+pub enum Unpreparable {
+    /// A field says nothing we know. Never guessed.
+    #[error("the profile's `{0}` is not one that this host knows")]
+    Unknown(&'static str),
+    /// A folder of the workspace cannot be resolved.
+    #[error("cannot resolve the workspace folder `{}`", path.display())]
+    Root {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A hidden path contains the workspace.
+    #[error("the hidden path `{}` contains the workspace", .0.display())]
+    HiddenWorkspace(PathBuf),
+}
+
+/// What a run needs: the tree, and what to look for afterwards.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// For the launcher.
+    pub layout: Layout,
+    /// For the look back after the run.
+    pub plan: Plan,
+}
+
+/// What belongs to a run beside the profile.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// Paths that are hidden whatever the profile says: this daemon's own secrets.
+    pub masked: Vec<PathBuf>,
+    /// Paths that stay read-only even in a writable folder.
+    pub read_only: Vec<PathBuf>,
+    /// `/tmp` stays closed.
+    pub tmp_read_only: bool,
+}
+
+/// Prepares a run. Walks the workspace: not for the async runtime.
+///
+/// # Errors
+/// If the profile is not understood or does not fit the host any more.
+pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Unpreparable> {
+    if profile.network() != NetworkAccess::None {
+        return Err(Unpreparable::Unknown("network"));
+    }
+    let mut roots = Vec::new();
+    for root in &profile.roots {
+        let path = PathBuf::from(root);
+        let real = path.canonicalize().map_err(|source| Unpreparable::Root {
+            path: path.clone(),
+            source,
+        })?;
+        roots.push(real);
+    }
+    let mut visible: Vec<PathBuf> = extras
+        .read_only
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    let mut read_write: Vec<PathBuf> = match profile.workspace() {
+        WorkspaceAccess::ReadWrite => roots.clone(),
+        WorkspaceAccess::ReadOnly => {
+            visible.extend(roots.iter().cloned());
+            Vec::new()
+        }
+        WorkspaceAccess::Unspecified => return Err(Unpreparable::Unknown("workspace")),
+    };
+    // A folder that does not exist cannot be written; leaving it out only narrows.
+    read_write.extend(
+        profile
+            .read_write_paths
+            .iter()
+            .filter_map(|path| Path::new(path).canonicalize().ok()),
+    );
+    read_write.sort();
+    read_write.dedup();
+
+    let mut plan = protect::plan(&read_write, &profile.read_only_patterns);
+    let (inside, outside): (Vec<_>, Vec<_>) = visible
+        .into_iter()
+        .partition(|path| protect::is_within(path, &read_write) && !read_write.contains(path));
+    plan.protected.extend(inside);
+    plan.protected.sort();
+    plan.protected.dedup();
+
+    let hidden = profile
+        .masked_paths
+        .iter()
+        .map(PathBuf::from)
+        .chain(extras.masked.iter().cloned());
+    let mut masked: Vec<PathBuf> = hidden.filter_map(|path| path.canonicalize().ok()).collect();
+    for path in &masked {
+        if roots.iter().chain(&read_write).any(|root| root.starts_with(path)) {
+            return Err(Unpreparable::HiddenWorkspace(path.clone()));
+        }
+    }
+    masked.extend(sockets::listening());
+    masked.sort();
+    masked.dedup();
+
+    let bytes = |paths: &[PathBuf]| paths.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+    let layout = Layout {
+        read_write: bytes(&read_write),
+        protected: bytes(&plan.protected),
+        visible: bytes(&outside),
+        masked: bytes(&masked),
+        tmp_read_only: extras.tmp_read_only,
+    };
+    Ok(Prepared { layout, plan })
+}

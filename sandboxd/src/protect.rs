@@ -1,0 +1,152 @@
+//! Which paths of a workspace must not change in the sandbox, and what is done about those that cannot be covered.
+//!
+//! Before a run [`plan`] finds every repository in the writable folders (a bounded walk) and every existing path that a
+//! protected pattern names there; the launcher mounts those read-only. What does not exist cannot be covered by a mount
+//! without leaving something behind in the workspace, so after the run [`sweep::sweep`] looks again and renames what has
+//! appeared under a protected name, before the result is returned.
+
+pub mod gitconfig;
+pub mod patterns;
+pub mod scan;
+pub mod sockets;
+pub mod sweep;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use patterns::Pattern;
+use scan::{Anchor, AnchorKind, Scan};
+
+/// Device and inode of a file: which file it is, whatever its name.
+pub type Identity = (u64, u64);
+
+/// What is protected in a run, as found before it.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The writable folders, real paths.
+    pub roots: Vec<PathBuf>,
+    /// The patterns.
+    pub patterns: Vec<Pattern>,
+    /// Folders the patterns were applied to.
+    pub anchors: Vec<Anchor>,
+    /// Existing paths under protected names, as named, with what stood there.
+    pub existing: BTreeMap<PathBuf, Identity>,
+    /// Real paths to mount read-only.
+    pub protected: Vec<PathBuf>,
+    /// What could not be protected, one line each.
+    pub missing: Vec<String>,
+}
+
+/// Finds what is to be protected below `roots` (real paths).
+#[must_use]
+pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
+    let mut missing = Vec::new();
+    let mut read = Vec::new();
+    for text in patterns {
+        match Pattern::parse(text) {
+            Ok(pattern) => read.push(pattern),
+            Err(fault) => missing.push(format!("read-only pattern `{text}`: {fault}")),
+        }
+    }
+    let patterns = read;
+    let Scan { anchors, complete } = scan::scan(roots);
+    if !complete {
+        missing.push("read-only patterns: the workspace is too large to find every repository in it".to_owned());
+    }
+    let mut plan = Plan {
+        roots: roots.to_vec(),
+        existing: matches(&anchors, &patterns, &mut missing),
+        patterns,
+        anchors,
+        protected: Vec::new(),
+        missing,
+    };
+    let mut protected: Vec<PathBuf> = Vec::new();
+    for path in plan.existing.keys() {
+        match path.canonicalize() {
+            Ok(real) if real.starts_with("/proc") || real.starts_with("/dev") => {}
+            Ok(real) => protected.push(real),
+            // A link that leads nowhere: what appears behind it is found by the sweep.
+            Err(_) => {}
+        }
+    }
+    protected.extend(hook_folders(&plan.anchors, roots));
+    protected.retain(|path| roots.iter().any(|root| path.starts_with(root)));
+    protected.sort();
+    protected.dedup();
+    // What lies below a protected folder is covered with it.
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in protected {
+        if !kept.last().is_some_and(|outer| path.starts_with(outer)) {
+            kept.push(path);
+        }
+    }
+    plan.protected = kept;
+    plan
+}
+
+/// Every existing path that a pattern names below an anchor.
+fn matches(anchors: &[Anchor], patterns: &[Pattern], missing: &mut Vec<String>) -> BTreeMap<PathBuf, Identity> {
+    let mut found = BTreeMap::new();
+    for anchor in anchors {
+        let mut take = |path: PathBuf| {
+            if let Ok(metadata) = path.symlink_metadata() {
+                // A link counts as what it leads to: replacing the link changes the identity.
+                let metadata = path.metadata().unwrap_or(metadata);
+                found.insert(path, (metadata.dev(), metadata.ino()));
+            }
+        };
+        if anchor.kind == AnchorKind::Pointer {
+            take(anchor.path.clone());
+            continue;
+        }
+        for pattern in patterns {
+            let Some(segments) = pattern.below(anchor.kind) else {
+                continue;
+            };
+            if !patterns::expand(&anchor.path, segments, &mut take) {
+                missing.push(format!(
+                    "read-only pattern `{pattern}`: too many matches in `{}`",
+                    anchor.path.display()
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Folders that a repository's own configuration names as the place of its hooks (`core.hooksPath`).
+fn hook_folders(anchors: &[Anchor], roots: &[PathBuf]) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for anchor in anchors.iter().filter(|anchor| anchor.kind == AnchorKind::GitFolder) {
+        // Relative to the work tree, which is the folder around `.git`.
+        let work_tree = if anchor.path.file_name().is_some_and(|name| name == ".git") {
+            anchor.path.parent().unwrap_or(&anchor.path)
+        } else {
+            &anchor.path
+        };
+        for file in ["config", "config.worktree"] {
+            let Some(text) = gitconfig::read_bounded(&anchor.path.join(file)) else {
+                continue;
+            };
+            for folder in gitconfig::values(&text, "core.hookspath") {
+                if let Ok(real) = work_tree.join(folder).canonicalize()
+                    && !roots.contains(&real)
+                {
+                    folders.push(real);
+                }
+            }
+        }
+    }
+    folders
+}
+
+/// Whether a path is one of the roots or lies below one.
+#[must_use]
+pub fn is_within(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The look back after a run: what has appeared under a protected name is put aside.
+//!
+//! Put aside means renamed beside where it stood, to a name that no program runs or reads. That is visible, loses nothing
+//! and works on any file system. In a repository that the command itself made, hooks and executing configuration are put
+//! aside; the rest of it stays.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+
+use super::scan::{Anchor, AnchorKind, Scan};
+use super::{Plan, gitconfig, matches, patterns, scan};
+
+/// Most things that are put aside in one run; beyond it the rest is reported only.
+const MAX_MOVES: usize = 10_000;
+
+/// What the sweep found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// What was put aside, by its name in the workspace.
+    pub put_aside: Vec<PathBuf>,
+    /// What should have been and could not, with the reason, one line each.
+    pub failures: Vec<String>,
+}
+
+/// Looks again at everything `plan` protects. To be called when no process of the run is left.
+#[must_use]
+pub fn sweep(plan: &Plan) -> Swept {
+    let mut swept = Swept::default();
+    let mut missing = Vec::new();
+    let Scan { anchors, complete } = scan::scan(&plan.roots);
+    if !complete && !plan.missing.iter().any(|line| line.starts_with("read-only patterns:")) {
+        swept
+            .failures
+            .push("the workspace has become too large to look for new repositories".to_owned());
+    }
+    let before: BTreeSet<&Anchor> = plan.anchors.iter().collect();
+    let suffix = suffix();
+    for (path, identity) in matches(&anchors, &plan.patterns, &mut missing) {
+        if plan.existing.get(&path) == Some(&identity) {
+            continue;
+        }
+        let git = anchors.iter().find(|anchor| {
+            (anchor.kind == AnchorKind::GitFolder && path.starts_with(&anchor.path)) || anchor.path == path
+        });
+        let culprits = match git {
+            Some(anchor) if anchor.kind == AnchorKind::Pointer => {
+                // A new pointer file leads to a git folder, which is looked at itself; a changed one was protected.
+                if plan.existing.contains_key(&path) {
+                    vec![path]
+                } else {
+                    Vec::new()
+                }
+            }
+            Some(anchor) => git_culprits(&path, before.contains(anchor)),
+            None => vec![path],
+        };
+        for culprit in culprits {
+            put_aside(&culprit, &suffix, &mut swept);
+        }
+    }
+    swept.failures.extend(missing);
+    swept
+}
+
+/// What of a new path in a git folder would run something.
+fn git_culprits(path: &Path, repository_is_old: bool) -> Vec<PathBuf> {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some("hooks") if path.is_dir() => fs::read_dir(path)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| !patterns::os_name_matches("*.sample", &entry.file_name()))
+            .filter(|entry| !patterns::os_name_matches("*.quarantined-*", &entry.file_name()))
+            .map(|entry| entry.path())
+            .collect(),
+        Some("config") => executing(path),
+        Some("config.worktree") if !repository_is_old => executing(path),
+        // Names programs only together with a configuration, which is looked at itself.
+        Some("attributes" | "info") if !repository_is_old => Vec::new(),
+        _ => vec![path.to_path_buf()],
+    }
+}
+
+fn executing(path: &Path) -> Vec<PathBuf> {
+    match gitconfig::read_bounded(path) {
+        Some(text) if gitconfig::executing_keys(&text).is_empty() => Vec::new(),
+        // Not readable, too large or a link: not known to be harmless.
+        _ => vec![path.to_path_buf()],
+    }
+}
+
+fn put_aside(path: &Path, suffix: &str, swept: &mut Swept) {
+    if swept.put_aside.len() >= MAX_MOVES {
+        if swept
+            .failures
+            .last()
+            .is_none_or(|last| last != "too many protected names have appeared")
+        {
+            swept.failures.push("too many protected names have appeared".to_owned());
+        }
+        return;
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return;
+    };
+    let mut new_name = name.to_owned();
+    new_name.push(suffix);
+    // The folder is reached without links and both names are looked up in it, so that nothing elsewhere is renamed.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let moved = rustix::fs::openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).and_then(|folder| {
+        rustix::fs::renameat_with(&folder, name, &folder, &new_name, rustix::fs::RenameFlags::NOREPLACE)
+    });
+    match moved {
+        Ok(()) => swept.put_aside.push(path.to_path_buf()),
+        // The link on the way was made by the command: it goes, whatever it leads to.
+        Err(rustix::io::Errno::LOOP) => put_aside_link(path, suffix, swept),
+        Err(error) => swept
+            .failures
+            .push(format!("cannot put aside `{}`: {error}", path.display())),
+    }
+}
+
+/// Puts aside the first link on the way to `path`, if it is not one that was there before the run.
+fn put_aside_link(path: &Path, suffix: &str, swept: &mut Swept) {
+    let ancestors: Vec<&Path> = path.ancestors().skip(1).collect();
+    let link = ancestors
+        .into_iter()
+        .rev()
+        .find(|ancestor| ancestor.symlink_metadata().is_ok_and(|found| found.is_symlink()));
+    match link {
+        Some(link) => put_aside(link, suffix, swept),
+        None => swept.failures.push(format!(
+            "cannot put aside `{}`: a link on the way changes",
+            path.display()
+        )),
+    }
+}
+
+fn suffix() -> String {
+    let id = uuid::Uuid::now_v7().simple().to_string();
+    let tail = id.get(id.len().saturating_sub(12)..).unwrap_or_default();
+    format!(".quarantined-{tail}")
+}
+
+/// Device and inode, for tests and reports.
+#[must_use]
+pub fn identity(path: &Path) -> Option<super::Identity> {
+    path.metadata().ok().map(|found| (found.dev(), found.ino()))
+}

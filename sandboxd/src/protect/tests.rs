@@ -1,0 +1,132 @@
+//! Plans and sweeps on real folders.
+
+use super::*;
+use std::fs;
+
+fn patterns() -> Vec<String> {
+    [
+        ".git/hooks",
+        ".git/config",
+        ".git/config.worktree",
+        ".vscode",
+        ".cursor/*.json",
+        ".claude/*.json",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn git_folder(at: &Path) {
+    fs::create_dir_all(at.join("hooks")).unwrap();
+    fs::create_dir_all(at.join("objects")).unwrap();
+    fs::create_dir_all(at.join("refs")).unwrap();
+    fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(at.join("config"), "[core]\n\tbare = false\n").unwrap();
+    fs::write(at.join("hooks/pre-commit.sample"), "#!/bin/sh\n").unwrap();
+}
+
+fn workspace() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    (folder, root)
+}
+
+#[test]
+fn nested_bare_and_submodule_repositories_are_found() {
+    let (_keep, root) = workspace();
+    for at in [".git", "a/b/c/d/e/f/.git", "mirror", ".git/modules/x"] {
+        git_folder(&root.join(at));
+    }
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    for at in [".git", "a/b/c/d/e/f/.git", "mirror", ".git/modules/x"] {
+        for name in ["hooks", "config"] {
+            let path = root.join(at).join(name);
+            assert!(plan.protected.contains(&path), "{}", path.display());
+        }
+    }
+    assert!(plan.missing.is_empty());
+}
+
+#[test]
+fn the_folder_that_hooks_path_names_is_protected() {
+    let (_keep, root) = workspace();
+    git_folder(&root.join(".git"));
+    fs::create_dir(root.join("my hooks")).unwrap();
+    fs::write(root.join(".git/config"), "[core]\nhooksPath = \"my hooks\"\n").unwrap();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    assert!(plan.protected.contains(&root.join("my hooks")));
+}
+
+#[test]
+fn nothing_new_is_nothing_put_aside() {
+    let (_keep, root) = workspace();
+    git_folder(&root.join(".git"));
+    fs::create_dir(root.join(".vscode")).unwrap();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    fs::write(root.join("file"), "x").unwrap();
+    fs::create_dir(root.join(".claude")).unwrap();
+    assert_eq!(sweep::sweep(&plan), sweep::Swept::default());
+}
+
+#[test]
+fn what_appears_under_a_protected_name_is_put_aside() {
+    let (_keep, root) = workspace();
+    git_folder(&root.join(".git"));
+    fs::create_dir_all(root.join(".claude")).unwrap();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    fs::create_dir(root.join(".vscode")).unwrap();
+    fs::write(root.join(".vscode/tasks.json"), "{}").unwrap();
+    fs::write(root.join(".claude/settings.json"), "{}").unwrap();
+    fs::write(root.join(".git/config.worktree"), "").unwrap();
+    let swept = sweep::sweep(&plan);
+    assert_eq!(swept.failures, Vec::<String>::new());
+    for gone in [".vscode", ".claude/settings.json", ".git/config.worktree"] {
+        assert!(!root.join(gone).exists(), "{gone}");
+    }
+    assert_eq!(swept.put_aside.len(), 3);
+}
+
+#[test]
+fn a_repository_made_by_the_command_keeps_all_but_what_runs() {
+    let (_keep, root) = workspace();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    for at in ["sub/.git", "bare"] {
+        git_folder(&root.join(at));
+        fs::write(root.join(at).join("hooks/pre-commit"), "evil").unwrap();
+    }
+    fs::write(root.join("bare/config"), "[core]\nfsmonitor = evil\n").unwrap();
+    let swept = sweep::sweep(&plan);
+    assert_eq!(swept.failures, Vec::<String>::new());
+    assert!(root.join("sub/.git/config").exists() && root.join("sub/.git/hooks/pre-commit.sample").exists());
+    for gone in ["sub/.git/hooks/pre-commit", "bare/hooks/pre-commit", "bare/config"] {
+        assert!(!root.join(gone).exists(), "{gone}");
+    }
+}
+
+#[test]
+fn a_link_in_a_protected_name_that_is_swapped_is_noticed() {
+    let (_keep, root) = workspace();
+    fs::create_dir(root.join("decoy")).unwrap();
+    std::os::unix::fs::symlink("decoy", root.join(".cursor")).unwrap();
+    fs::write(root.join("decoy/mcp.json"), "{}").unwrap();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    assert!(plan.protected.contains(&root.join("decoy/mcp.json")));
+    fs::remove_file(root.join(".cursor")).unwrap();
+    fs::create_dir(root.join(".cursor")).unwrap();
+    fs::write(root.join(".cursor/mcp.json"), "{}").unwrap();
+    let swept = sweep::sweep(&plan);
+    assert_eq!(swept.put_aside, [root.join(".cursor/mcp.json")]);
+    assert!(!root.join(".cursor/mcp.json").exists());
+}
+
+#[test]
+fn a_new_link_to_files_elsewhere_is_put_aside_itself() {
+    let (_keep, root) = workspace();
+    fs::create_dir(root.join("elsewhere")).unwrap();
+    fs::write(root.join("elsewhere/mcp.json"), "{}").unwrap();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    std::os::unix::fs::symlink("elsewhere", root.join(".cursor")).unwrap();
+    let swept = sweep::sweep(&plan);
+    assert_eq!(swept.put_aside, [root.join(".cursor")]);
+    assert!(root.join("elsewhere/mcp.json").exists() && !root.join(".cursor").exists());
+}

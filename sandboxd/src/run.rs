@@ -1,0 +1,153 @@
+//! `SandboxService`: runs a command for which the server signed a ticket.
+//!
+//! ```text
+//! start → checks (see `checks`) → prepare the file tree → redeem the ticket, on the disk → launch → stream → outcome
+//! ```
+//!
+//! The outcome is on the disk before the caller hears of it. Whatever ends the run (its own end, its time, the caller's
+//! going, the daemon's shutdown), all its processes are gone before it is reported.
+
+pub mod checks;
+pub mod environment;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portcullis_proto::v1::sandbox_service_server::SandboxService;
+use portcullis_proto::v1::{CapabilitiesRequest, CapabilitiesResponse, RunRequest, RunResponse, RunStart, run_request};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::daemon::{Daemon, peer_uid};
+use crate::launch::spec::Spec;
+use crate::ledger::RedeemError;
+use crate::prepare::{Extras, prepare};
+use crate::spool::MAX_WAITING;
+use checks::Refusal;
+
+/// Longest wait for the first message.
+const START_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Messages to the caller that wait to be sent; each holds at most 32 KiB.
+const WAITING_MESSAGES: usize = 16;
+
+/// The service.
+#[derive(Clone, Debug)]
+pub struct Sandbox(pub Arc<Daemon>);
+
+#[tonic::async_trait]
+impl SandboxService for Sandbox {
+    type RunStream = ReceiverStream<Result<RunResponse, Status>>;
+
+    async fn run(&self, request: Request<Streaming<RunRequest>>) -> Result<Response<Self::RunStream>, Status> {
+        let uid = peer_uid(&request)?;
+        let daemon = &self.0;
+        if daemon.stop.is_cancelled() {
+            return Err(Status::unavailable("portcullis-sandboxd is ending"));
+        }
+        let permit = Arc::clone(&daemon.runs)
+            .try_acquire_owned()
+            .map_err(|_| Status::resource_exhausted("as many commands run as may run; try again when one has ended"))?;
+        let mut messages = request.into_inner();
+        let first = tokio::time::timeout(START_DEADLINE, messages.message())
+            .await
+            .map_err(|_| Status::deadline_exceeded("no `start` arrived"))??;
+        let Some(run_request::Message::Start(start)) = first.and_then(|first| first.message) else {
+            return Err(Status::invalid_argument("invalid `message`: the first must be `start`"));
+        };
+        let (order, claims) = self.order(start, uid).await?;
+        let run = stream::Run {
+            daemon: Arc::clone(daemon),
+            decision_id: claims.decision_id.clone(),
+            timeout: claims
+                .profile
+                .as_ref()
+                .and_then(|profile| profile.timeout)
+                .map(duration),
+            order,
+        };
+        let (to_caller, responses) = mpsc::channel(WAITING_MESSAGES);
+        tokio::spawn(async move {
+            run.drive(messages, to_caller).await;
+            drop(permit);
+        });
+        Ok(Response::new(ReceiverStream::new(responses)))
+    }
+
+    async fn capabilities(
+        &self,
+        request: Request<CapabilitiesRequest>,
+    ) -> Result<Response<CapabilitiesResponse>, Status> {
+        peer_uid(&request)?;
+        Ok(Response::new(CapabilitiesResponse {
+            enforcement: Some(self.0.capability().await),
+            host_id: self.0.host_id.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }))
+    }
+}
+
+/// What is to be launched.
+#[derive(Debug)]
+struct Order {
+    spec: Spec,
+    plan: crate::protect::Plan,
+}
+
+impl Sandbox {
+    /// Everything between the caller's wish and the launch. The ticket is used up when this returns.
+    async fn order(&self, start: RunStart, uid: u32) -> Result<(Order, portcullis_proto::v1::TicketClaims), Status> {
+        let daemon = Arc::clone(&self.0);
+        let signed = start
+            .ticket
+            .as_ref()
+            .ok_or_else(|| Status::invalid_argument("invalid `ticket`: is missing"))?;
+        let claims = daemon.keys.verify(signed).await.map_err(Refusal::from)?;
+        let checked = checks::check(&daemon, &claims, &start, uid)?;
+        let profile = claims.profile.clone().unwrap_or_default();
+        let environment = environment::filtered(&start, &profile.environment, &daemon.search_path)?;
+        let work = move || -> Result<Order, Status> {
+            // The way to the folders is followed again: nobody may have put a link there since the decision.
+            checks::unmoved(&checked.seen, &start.cwd, &profile.roots)?;
+            let extras = Extras {
+                masked: daemon.places.secret(),
+                ..Extras::default()
+            };
+            let prepared = prepare(&profile, &extras).map_err(|error| Refusal::Profile(error.to_string()))?;
+            if daemon.spool.waiting().len() >= MAX_WAITING {
+                return Err(Status::resource_exhausted(
+                    "too many outcomes wait for the server to be recorded",
+                ));
+            }
+            // INVARIANT: from here on the ticket is used, whatever happens; the launch comes after.
+            daemon.ledger.redeem(checked.id).map_err(|error| match error {
+                RedeemError::Replayed => Status::from(Refusal::Replayed),
+                RedeemError::Storage(cause) => {
+                    Status::unavailable(format!("the ticket's use cannot be stored: {cause}"))
+                }
+            })?;
+            Ok(Order {
+                spec: Spec {
+                    argv: start.argv.into_iter().map(String::into_bytes).collect(),
+                    cwd: start.cwd.into_bytes(),
+                    environment,
+                    layout: Some(prepared.layout),
+                    accept_partial: profile.accept_partial,
+                    missing: prepared.plan.missing.clone(),
+                },
+                plan: prepared.plan,
+            })
+        };
+        let order = tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|_| Status::internal("the work was interrupted"))??;
+        Ok((order, claims))
+    }
+}
+
+fn duration(wire: prost_types::Duration) -> Duration {
+    // A negative limit has passed already.
+    Duration::try_from(wire).unwrap_or(Duration::ZERO)
+}

@@ -1,0 +1,96 @@
+//! The environment of a sandboxed command: what the profile names of the caller's, and what the sandbox brings.
+
+use portcullis_proto::v1::RunStart;
+use tonic::Status;
+
+/// Largest environment, in bytes.
+const MAX_BYTES: usize = 1024 * 1024;
+
+/// Most variables.
+const MAX_VARIABLES: usize = 8192;
+
+/// Filters the caller's environment.
+///
+/// PATH is the daemon's own, because the decision rested on what programs' names stand for there.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` if a variable is malformed or there is too much.
+pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Result<Vec<Vec<u8>>, Status> {
+    let bytes: usize = start.environment.iter().map(Vec::len).sum();
+    if bytes > MAX_BYTES || start.environment.len() > MAX_VARIABLES {
+        return Err(Status::invalid_argument(format!(
+            "invalid `environment`: more than {MAX_VARIABLES} variables or {MAX_BYTES} bytes"
+        )));
+    }
+    if start.argv.iter().any(|word| word.contains('\0')) || start.cwd.contains('\0') {
+        return Err(Status::invalid_argument("invalid `argv` or `cwd`: holds a NUL"));
+    }
+    let ours = [
+        format!("PATH={search_path}"),
+        format!("PWD={}", start.cwd),
+        "TMPDIR=/tmp".to_owned(),
+    ];
+    let mut environment: Vec<Vec<u8>> = Vec::new();
+    for variable in &start.environment {
+        let at = variable
+            .iter()
+            .position(|&byte| byte == b'=')
+            .filter(|&at| at > 0 && !variable.contains(&0));
+        let Some(name) = at.and_then(|at| variable.get(..at)) else {
+            return Err(Status::invalid_argument(
+                "invalid `environment`: an entry is not `NAME=value`",
+            ));
+        };
+        let brought = ours.iter().any(|own| {
+            own.as_bytes()
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(b"="))
+        });
+        if !brought && allowed.iter().any(|entry| covers(entry, name)) {
+            environment.push(variable.clone());
+        }
+    }
+    environment.extend(ours.map(String::into_bytes));
+    Ok(environment)
+}
+
+fn covers(entry: &str, name: &[u8]) -> bool {
+    match entry.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning.as_bytes()),
+        None => name == entry.as_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_named_passes_and_path_is_ours() {
+        let start = RunStart {
+            environment: ["PATH=/evil", "LC_ALL=C", "LC=x", "HOME=/h", "TOKEN=s", "TMPDIR=/x"]
+                .map(|variable| variable.as_bytes().to_vec())
+                .to_vec(),
+            cwd: "/w".to_owned(),
+            ..RunStart::default()
+        };
+        let allowed = ["PATH", "LC_*", "HOME", "TMPDIR"].map(str::to_owned);
+        let environment = filtered(&start, &allowed, "/usr/bin").unwrap();
+        let texts: Vec<&str> = environment
+            .iter()
+            .map(|variable| std::str::from_utf8(variable).unwrap())
+            .collect();
+        assert_eq!(texts, ["LC_ALL=C", "HOME=/h", "PATH=/usr/bin", "PWD=/w", "TMPDIR=/tmp"]);
+    }
+
+    #[test]
+    fn malformed_variables_are_refused() {
+        for bad in ["NOVALUE", "=x", "A=\0"] {
+            let start = RunStart {
+                environment: vec![bad.as_bytes().to_vec()],
+                ..RunStart::default()
+            };
+            assert!(filtered(&start, &[], "").is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! A run from its launch to its outcome: bytes both ways with backpressure, signals, time, and the end of everything.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use portcullis_proto::v1::{
+    Enforcement, Outcome, ReportOutcomeRequest, RunRequest, RunResponse, RunStarted, outcome, run_request, run_response,
+};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, Streaming};
+
+use super::Order;
+use crate::daemon::Daemon;
+use crate::launch::spec::{Event, Exited};
+use crate::process::{Control, Launched, Reports, launch};
+use crate::protect::sweep;
+
+/// Largest piece of output in one message, in bytes.
+const PIECE: usize = 32 * 1024;
+
+/// Pieces of standard input that wait for the command.
+const WAITING_INPUT: usize = 4;
+
+/// Signals that wait for the command.
+const WAITING_SIGNALS: usize = 16;
+
+/// Longest wait for the launcher's end after its sandbox was told to end.
+const END_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Signals that a caller may send.
+const PERMITTED_SIGNALS: [i32; 8] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGKILL,
+];
+
+type ToCaller = mpsc::Sender<Result<RunResponse, Status>>;
+
+/// A run that may start: its ticket is used up.
+pub(super) struct Run {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) decision_id: String,
+    pub(super) timeout: Option<Duration>,
+    pub(super) order: Order,
+}
+
+/// What the reports came to.
+#[derive(Default)]
+struct Heard {
+    enforcement: Option<Enforcement>,
+    not_started: Option<String>,
+    exited: Option<Exited>,
+}
+
+impl Run {
+    pub(super) async fn drive(self, messages: Streaming<RunRequest>, to_caller: ToCaller) {
+        let started = Instant::now();
+        let (heard, ended_by) = match launch(&self.daemon.places.launcher(), &self.order.spec) {
+            Ok(launched) => self.accompany(launched, messages, &to_caller).await,
+            Err(error) => {
+                let heard = Heard {
+                    not_started: Some(format!("the launcher cannot be started: {error}")),
+                    ..Heard::default()
+                };
+                (heard, "")
+            }
+        };
+        self.sweep(&to_caller).await;
+        let outcome = Outcome {
+            duration: prost_types::Duration::try_from(started.elapsed()).ok(),
+            enforcement: heard.enforcement,
+            ended_by: ended_by.to_owned(),
+            end: Some(match (heard.not_started, heard.exited) {
+                (Some(reason), _) => outcome::End::NotStarted(reason),
+                (None, Some(Exited { signal: 0, code })) => outcome::End::ExitCode(code),
+                (None, Some(Exited { signal, .. })) => outcome::End::Signal(signal),
+                // Ended from outside, with everything in it.
+                (None, None) => outcome::End::Signal(libc::SIGKILL.unsigned_abs()),
+            }),
+        };
+        self.report(outcome.clone()).await;
+        let _ = to_caller.send(Ok(message(run_response::Message::Exit(outcome)))).await;
+    }
+
+    /// Stays with the launcher until nothing of the run is left.
+    async fn accompany(
+        &self,
+        launched: Launched,
+        messages: Streaming<RunRequest>,
+        to_caller: &ToCaller,
+    ) -> (Heard, &'static str) {
+        let Launched {
+            mut child,
+            mut reports,
+            mut control,
+            stdin,
+            stdout,
+            stderr,
+        } = launched;
+        let (signals, mut signals_in) = mpsc::channel(WAITING_SIGNALS);
+        let gone = CancellationToken::new();
+        let input = tokio::spawn(take_input(messages, stdin, signals, gone.clone()));
+        let out = stdout.map(|pipe| tokio::spawn(pass_output(pipe, to_caller.clone(), run_response::Message::Stdout)));
+        let err = stderr.map(|pipe| tokio::spawn(pass_output(pipe, to_caller.clone(), run_response::Message::Stderr)));
+
+        let mut heard = Heard::default();
+        let deadline = async {
+            match self.timeout {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let ended_by = tokio::select! {
+            () = hear(&mut reports, &mut heard, to_caller) => "",
+            () = pass_signals(&mut signals_in, &mut control) => "disconnect",
+            () = deadline => "timeout",
+            () = gone.cancelled() => "disconnect",
+            () = to_caller.closed() => "disconnect",
+            () = self.daemon.stop.cancelled() => "shutdown",
+        };
+        control.end();
+        if !ended_by.is_empty() {
+            // Both ways at once: the init ends at the closed lifeline, and dies with its launcher.
+            let _ = child.start_kill();
+        }
+        // The launcher waits for its init, the init's end is the end of every process inside; killed, it takes the init with
+        // it. The reports end when the last of both is gone, so what follows sees no process of the run any more.
+        let rest = async {
+            let _ = child.wait().await;
+            while let Ok(Some(event)) = reports.next().await {
+                heard.take(event);
+            }
+        };
+        if tokio::time::timeout(END_DEADLINE, rest).await.is_err() {
+            tracing::error!(decision = self.decision_id, "a sandbox did not end when told to");
+        }
+        input.abort();
+        // All output was written; it is passed on unless nobody is there to take it.
+        for task in [out, err].into_iter().flatten() {
+            let abort = task.abort_handle();
+            tokio::select! {
+                _ = task => {}
+                () = to_caller.closed() => abort.abort(),
+                () = self.daemon.stop.cancelled() => abort.abort(),
+            }
+        }
+        (heard, ended_by)
+    }
+
+    /// Puts aside what has appeared under protected names, and tells the caller.
+    async fn sweep(&self, to_caller: &ToCaller) {
+        let plan = self.order.plan.clone();
+        let Ok(swept) = tokio::task::spawn_blocking(move || sweep::sweep(&plan)).await else {
+            tracing::error!(decision = self.decision_id, "the look back after a run was interrupted");
+            return;
+        };
+        let put_aside = swept.put_aside.iter().map(|path| {
+            format!(
+                "portcullis: put aside `{}`: protected names may not appear in the sandbox\n",
+                path.display()
+            )
+        });
+        let failures = swept.failures.iter().map(|failure| format!("portcullis: {failure}\n"));
+        for line in put_aside.chain(failures) {
+            tracing::warn!(decision = self.decision_id, line = line.trim_end(), "after a run");
+            let _ = to_caller
+                .send(Ok(message(run_response::Message::Stderr(line.into_bytes()))))
+                .await;
+        }
+    }
+
+    /// Puts the outcome where it survives a crash.
+    async fn report(&self, outcome: Outcome) {
+        let spool = Arc::clone(&self.daemon.spool);
+        let report = ReportOutcomeRequest {
+            decision_id: self.decision_id.clone(),
+            outcome: Some(outcome),
+        };
+        match tokio::task::spawn_blocking(move || spool.put(&report)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(decision = self.decision_id, %error, "an outcome cannot be kept"),
+            Err(error) => tracing::error!(decision = self.decision_id, %error, "an outcome cannot be kept"),
+        }
+    }
+}
+
+impl Heard {
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Ready(enforcement) => self.enforcement = Some(enforcement),
+            Event::Running(_) => {}
+            Event::Refused(refused) => self.not_started = Some(format!("{}: {}", refused.step, refused.reason)),
+            Event::NotExecuted(not) => {
+                let cause = std::io::Error::from_raw_os_error(not.errno);
+                self.not_started = Some(format!("the program cannot be executed: {cause}"));
+            }
+            Event::Exited(exited) => self.exited = Some(exited),
+        }
+    }
+}
+
+/// Hears the reports to their end.
+async fn hear(reports: &mut Reports, heard: &mut Heard, to_caller: &ToCaller) {
+    loop {
+        match reports.next().await {
+            Ok(Some(event)) => {
+                let running = matches!(event, Event::Running(_));
+                heard.take(event);
+                if running {
+                    let started = RunStarted {
+                        enforcement: heard.enforcement.clone(),
+                    };
+                    let _ = to_caller
+                        .send(Ok(message(run_response::Message::Started(started))))
+                        .await;
+                }
+            }
+            Ok(None) => return,
+            Err(error) => {
+                tracing::error!(%error, "the launcher's report cannot be read");
+                return;
+            }
+        }
+    }
+}
+
+/// Passes signals on for as long as the caller can send some. Ends only when the caller is gone.
+async fn pass_signals(signals: &mut mpsc::Receiver<u8>, control: &mut Control) {
+    while let Some(number) = signals.recv().await {
+        control.signal(number).await;
+    }
+}
+
+/// Takes the caller's messages until the caller goes.
+async fn take_input(
+    mut messages: Streaming<RunRequest>,
+    stdin: Option<tokio::process::ChildStdin>,
+    signals: mpsc::Sender<u8>,
+    gone: CancellationToken,
+) {
+    let (pieces, mut waiting) = mpsc::channel::<Vec<u8>>(WAITING_INPUT);
+    let writer = tokio::spawn(async move {
+        let Some(mut stdin) = stdin else { return };
+        while let Some(piece) = waiting.recv().await {
+            // The command does not read any more: the rest is dropped, as a pipe would.
+            if stdin.write_all(&piece).await.is_err() {
+                break;
+            }
+        }
+    });
+    let mut pieces = Some(pieces);
+    while let Ok(Some(request)) = messages.message().await {
+        match request.message {
+            Some(run_request::Message::Stdin(bytes)) => {
+                if let Some(open) = &pieces
+                    && open.send(bytes).await.is_err()
+                {
+                    pieces = None;
+                }
+            }
+            Some(run_request::Message::StdinClosed(_)) => pieces = None,
+            Some(run_request::Message::Signal(number)) => {
+                let permitted = i32::try_from(number).is_ok_and(|number| PERMITTED_SIGNALS.contains(&number));
+                if let (true, Ok(number)) = (permitted, u8::try_from(number)) {
+                    let _ = signals.send(number).await;
+                }
+            }
+            Some(run_request::Message::Start(_)) | None => break,
+        }
+    }
+    gone.cancel();
+    writer.abort();
+}
+
+/// Passes output on, as fast as the caller takes it.
+async fn pass_output(
+    mut pipe: impl AsyncRead + Unpin,
+    to_caller: ToCaller,
+    kind: fn(Vec<u8>) -> run_response::Message,
+) {
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        match pipe.read_buf(&mut piece).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                if to_caller.send(Ok(message(kind(piece.clone())))).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn message(message: run_response::Message) -> RunResponse {
+    RunResponse { message: Some(message) }
+}

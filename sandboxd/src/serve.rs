@@ -1,0 +1,201 @@
+//! Serving: one daemon per data directory, one socket, an orderly end.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use portcullis_proto::MAX_REQUEST_BYTES;
+use portcullis_proto::v1::decision_service_server::DecisionServiceServer;
+use portcullis_proto::v1::host_service_server::HostServiceServer;
+use portcullis_proto::v1::sandbox_service_server::SandboxServiceServer;
+use tokio::net::{UnixListener, UnixStream};
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::transport::Server;
+
+use crate::daemon::Daemon;
+use crate::edge::Edge;
+use crate::host::Host;
+use crate::identity::host_id;
+use crate::ledger::Ledger;
+use crate::places::{PlaceError, Places};
+use crate::run::Sandbox;
+use crate::upstream::Upstream;
+
+/// Longest wait for calls and runs to end.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Most calls at the same time on one connection.
+const CALLS_PER_CONNECTION: usize = 256;
+
+/// Why the daemon does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A place cannot be had.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A file of its state cannot be used.
+    #[error("cannot use `{}`", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The socket cannot be had.
+    #[error("cannot listen on `{}`", path.display())]
+    Socket {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The transport failed.
+    #[error("serving failed")]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where things are.
+    pub places: Places,
+    /// The socket; `None` = the default one.
+    pub socket: Option<PathBuf>,
+    /// The server's address; `None` = the one it has written.
+    pub server: Option<String>,
+}
+
+/// A daemon that listens and does not serve yet.
+#[derive(Debug)]
+pub struct Bound {
+    /// Its state.
+    pub daemon: Arc<Daemon>,
+    /// Its socket.
+    pub socket: PathBuf,
+    listener: UnixListener,
+    /// Held while it lives: one daemon per data directory.
+    _lock: File,
+}
+
+/// Opens the state and listens.
+///
+/// # Errors
+/// If another daemon is there, or a place, a file or the socket cannot be used.
+pub async fn bind(options: Options) -> Result<Bound, ServeError> {
+    let Options { places, socket, server } = options;
+    places.make()?;
+    let lock = lock(&places)?;
+    let state = |name: &str| places.state().join(name);
+    let failed = |path: PathBuf| move |source| ServeError::State { path, source };
+    let host_id = host_id(&state("host.key")).map_err(failed(state("host.key")))?;
+    let ledger = Ledger::open(&state("redeemed")).map_err(failed(state("redeemed")))?;
+    let upstream = Upstream::new(server, places.server_address(), places.host_token());
+    let socket = socket.unwrap_or_else(|| places.socket());
+    let listener = listen(&socket).await.map_err(|source| ServeError::Socket {
+        path: socket.clone(),
+        source,
+    })?;
+    let daemon = Arc::new(Daemon::open(places, host_id, upstream, ledger));
+    Ok(Bound {
+        daemon,
+        socket,
+        listener,
+        _lock: lock,
+    })
+}
+
+impl Bound {
+    /// Serves until `daemon.stop` is cancelled; then ends all runs and delivers what can be delivered.
+    ///
+    /// # Errors
+    /// If the transport fails.
+    pub async fn serve(self) -> Result<(), ServeError> {
+        let Self {
+            daemon,
+            socket,
+            listener,
+            _lock,
+        } = self;
+        let stop = daemon.stop.clone();
+        let delivery =
+            tokio::spawn(Arc::clone(&daemon.spool).deliver(Arc::clone(&daemon.upstream), stop.child_token()));
+        // Probed now, so that the first decision does not wait for it.
+        let probing = Arc::clone(&daemon);
+        let probe = tokio::spawn(async move { probing.capability().await });
+        let decisions = DecisionServiceServer::new(Edge(Arc::clone(&daemon)))
+            .max_decoding_message_size(MAX_REQUEST_BYTES)
+            .max_encoding_message_size(MAX_REQUEST_BYTES);
+        let runs = SandboxServiceServer::new(Sandbox(Arc::clone(&daemon))).max_decoding_message_size(MAX_REQUEST_BYTES);
+        let serving = Server::builder()
+            .concurrency_limit_per_connection(CALLS_PER_CONNECTION)
+            .add_service(decisions)
+            .add_service(runs)
+            .add_service(HostServiceServer::new(Host(Arc::clone(&daemon))))
+            .serve_with_incoming_shutdown(UnixListenerStream::new(listener), stop.clone().cancelled_owned());
+        let ending = async {
+            stop.cancelled().await;
+            tokio::time::sleep(DRAIN).await;
+        };
+        let served = tokio::select! {
+            served = serving => served,
+            () = ending => Ok(()),
+        };
+        stop.cancel();
+        // Every run holds a permit until its outcome is kept.
+        let all = u32::try_from(crate::daemon::MAX_RUNS).unwrap_or(u32::MAX);
+        let _ = tokio::time::timeout(DRAIN, daemon.runs.acquire_many(all)).await;
+        probe.abort();
+        let _ = tokio::time::timeout(DRAIN, delivery).await;
+        let _ = tokio::fs::remove_file(&socket).await;
+        served.map_err(ServeError::from)
+    }
+}
+
+/// One daemon per data directory, or two would each redeem the same ticket.
+fn lock(places: &Places) -> Result<File, ServeError> {
+    let path = places.state().join("lock");
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|source| ServeError::State { path, source })?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(PlaceError::Taken(places.data.clone()).into()),
+    }
+}
+
+/// Listens on a socket. One that a dead process left behind is replaced; one that is listened on, or that is no socket, is
+/// left alone.
+async fn listen(path: &Path) -> io::Result<UnixListener> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "something else than a socket is there",
+            ));
+        }
+        Ok(_) => match UnixStream::connect(path).await {
+            Ok(_) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::AddrInUse,
+                    "another process listens there",
+                ));
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+            Err(error) => return Err(error),
+        },
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
