@@ -3,14 +3,15 @@
 //! The commands are scripts and a probe, so that the decision sees only an allowed name: here the kernel has to say no,
 //! not the policy.
 
-use std::{fs, io::Read as _, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
 
 use portcullis_tests::{
-    Output, Policy, Role, Run, Stack,
-    requests::trail,
+    Output, PATIENCE, Policy, Role, Run, Stack,
+    process::Process,
     stack::program,
     v1::{self, audit_record::Body},
 };
+use tokio::{io::AsyncReadExt as _, net::unix::pipe};
 
 /// Exit status of the probe when the system refused.
 const REFUSED: i32 = 10;
@@ -189,98 +190,112 @@ fn what_is_asked_or_denied_does_not_run() {
     }
 }
 
+/// A command in the sandbox that would run for ten minutes, and a pipe that tells when its last process has ended.
+struct LongRun {
+    client: Process,
+    pipe: pipe::Receiver,
+}
+
+impl LongRun {
+    async fn start(stack: &Stack) -> Self {
+        let fifo = stack.project().join("fifo");
+        let _ = stack
+            .run_program(Path::new("mkfifo"))
+            .args([&fifo])
+            .output()
+            .expect_code(0);
+        let mut pipe = pipe::OpenOptions::new().open_receiver(&fifo).unwrap();
+        // Without a writer the pipe would be at its end before the command has opened it.
+        let ours = pipe::OpenOptions::new().open_sender(&fifo).unwrap();
+        stack.write_project_file("script", "exec 3>fifo; echo started >&3; (sleep 600) & sleep 600\n");
+        let client = stack
+            .portcullis(["run", "--", "sh", "./script"])
+            .spawn("portcullis run");
+        let mut started = [0; 8];
+        tokio::time::timeout(PATIENCE, pipe.read_exact(&mut started))
+            .await
+            .unwrap_or_else(|_| panic!("the command did not start: {}", client.log()))
+            .unwrap();
+        assert_eq!(&started, b"started\n");
+        drop(ours);
+        Self { client, pipe }
+    }
+
+    /// Waits until no process holds the pipe any more.
+    async fn all_ended(&mut self) {
+        tokio::time::timeout(PATIENCE, self.pipe.read_to_end(&mut Vec::new()))
+            .await
+            .expect("a process of the command lives on")
+            .unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn when_sandboxd_is_killed_the_command_dies_with_it() {
     let mut stack = stack();
-    let fifo = stack.project().join("fifo");
-    let _ = stack
-        .run_program(Path::new("mkfifo"))
-        .args([&fifo])
-        .output()
-        .expect_code(0);
-    // Ends by itself long after the test has given up.
-    stack.write_project_file("script", "exec 3>fifo; echo started >&3; sleep 600\n");
-    let client = stack
-        .portcullis(["run", "--", "sh", "./script"])
-        .spawn("portcullis run");
-    let reader = tokio::task::spawn_blocking(move || {
-        let mut fifo = fs::File::open(fifo).unwrap();
-        let mut started = [0; 8];
-        fifo.read_exact(&mut started).unwrap();
-        (fifo, started)
-    });
-    let (mut fifo, started) = tokio::time::timeout(portcullis_tests::PATIENCE, reader)
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(&started, b"started\n");
+    let mut run = LongRun::start(&stack).await;
     stack.restart_killed_sandboxd();
-    // The end of the file is the end of the last process that could write to it.
-    let end = tokio::task::spawn_blocking(move || fifo.read_to_end(&mut Vec::new()));
-    tokio::time::timeout(portcullis_tests::PATIENCE, end)
-        .await
-        .expect("the command outlived sandboxd")
-        .unwrap()
-        .unwrap();
-    let mut client = client;
-    assert_eq!(client.wait().code(), Some(125), "{}", client.log());
+    run.all_ended().await;
+    assert_eq!(run.client.wait().code(), Some(125), "{}", run.client.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_sandboxd_is_stopped_the_command_is_ended_and_the_trail_says_why() {
+    let mut stack = stack();
+    let mut run = LongRun::start(&stack).await;
+    stack.sandboxd().stop();
+    run.all_ended().await;
+    assert_eq!(outcome(&stack).await.ended_by, "shutdown");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn when_the_client_is_killed_the_command_dies_and_the_trail_says_why() {
     let stack = stack();
-    let fifo = stack.project().join("fifo");
-    let _ = stack
-        .run_program(Path::new("mkfifo"))
-        .args([&fifo])
-        .output()
-        .expect_code(0);
-    stack.write_project_file("script", "exec 3>fifo; echo started >&3; sleep 600\n");
-    let mut client = stack
-        .portcullis(["run", "--", "sh", "./script"])
-        .spawn("portcullis run");
+    let mut run = LongRun::start(&stack).await;
+    run.client.kill();
+    run.all_ended().await;
+    assert_eq!(outcome(&stack).await.ended_by, "disconnect");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_takes_too_long_is_ended() {
+    let stack = stack();
+    stack.write_project_file("script", "(sleep 600) & sleep 600\n");
+    let output = stack
+        .portcullis(["run", "--timeout", "1s", "--", "sh", "./script"])
+        .output();
+    assert!(
+        output.code > 128 || output.code == 125,
+        "{}: {}",
+        output.code,
+        output.text()
+    );
+    assert_eq!(outcome(&stack).await.ended_by, "timeout");
+}
+
+/// The first outcome of the trail, once it is there.
+async fn outcome(stack: &Stack) -> v1::Outcome {
     let auditor = stack.server_as(Role::Admin).await;
-    let mut tail = auditor
-        .audit()
-        .tail(v1::TailRequest {
-            filter: Some(v1::RecordFilter {
-                kind: v1::RecordKind::Outcome.into(),
-                ..v1::RecordFilter::default()
-            }),
-            after_sequence: Some(0),
-        })
-        .await
-        .unwrap()
-        .into_inner();
-    let reader = tokio::task::spawn_blocking(move || {
-        let mut fifo = fs::File::open(fifo).unwrap();
-        let mut started = [0; 8];
-        fifo.read_exact(&mut started).unwrap();
-        fifo
-    });
-    let mut fifo = tokio::time::timeout(portcullis_tests::PATIENCE, reader)
-        .await
-        .unwrap()
-        .unwrap();
-    client.kill();
-    let end = tokio::task::spawn_blocking(move || fifo.read_to_end(&mut Vec::new()));
-    tokio::time::timeout(portcullis_tests::PATIENCE, end)
-        .await
-        .expect("the command outlived its client")
-        .unwrap()
-        .unwrap();
-    let record = tokio::time::timeout(portcullis_tests::PATIENCE, tail.message())
+    let outcomes = v1::RecordFilter {
+        kind: v1::RecordKind::Outcome.into(),
+        ..v1::RecordFilter::default()
+    };
+    let request = v1::TailRequest {
+        filter: Some(outcomes),
+        after_sequence: Some(0),
+    };
+    let mut tail = auditor.audit().tail(request).await.unwrap().into_inner();
+    let record = tokio::time::timeout(PATIENCE, tail.message())
         .await
         .expect("the outcome is recorded")
         .unwrap()
         .unwrap()
         .record
         .unwrap();
-    let Some(Body::Outcome(outcome)) = record.body else {
-        panic!("{record:?}")
-    };
-    assert_eq!(outcome.outcome.unwrap().ended_by, "disconnect");
-    assert_eq!(trail(&auditor).await.last().unwrap().sequence, record.sequence);
+    match record.body {
+        Some(Body::Outcome(record)) => record.outcome.unwrap(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
