@@ -145,6 +145,14 @@ fn session_rules_are_bounded_and_may_be_empty() {
     assert!(question(message, Vouching::Nobody).unwrap().session_document.is_none());
 }
 
+#[test]
+fn a_rule_that_cannot_be_read_is_a_fault_of_the_session_rules() {
+    let field = fault(|m| m.session_rules = rules(&["Bash(ls *)", "Bash(ls"], &[]));
+    assert!(field.starts_with("session_rules"), "{field}");
+    let field = fault(|m| m.session_rules = rules(&[], &["Bash(ls"]));
+    assert!(field.starts_with("session_rules"), "{field}");
+}
+
 fn execution(argv: &[&str], command: &str) -> v1::DecideRequest {
     let mut message = valid();
     call(&mut message).input_json = serde_json::json!({ "command": command }).to_string().into_bytes();

@@ -111,3 +111,39 @@ fn long_texts_are_cut() {
     assert!(wire.trace[0].subject.len() < MAX_TEXT + 50);
     assert!(wire.user_message.len() < MAX_MESSAGE + 50);
 }
+
+#[test]
+fn no_secret_leaves_in_any_text() {
+    let secret = "x --password hunter2";
+    let mut decision = decision();
+    let rule = RuleRef {
+        document: secret.into(),
+        text: secret.into(),
+        name: Some(secret.into()),
+        ..decision.rule.clone().unwrap()
+    };
+    decision.rule = Some(rule.clone());
+    decision.trace = vec![TraceEntry {
+        rule: Some(rule),
+        seen_through: vec![secret.into()],
+        reason: secret.into(),
+        ..entry(secret, Verdict::Ask)
+    }];
+    decision.user_message = secret.into();
+    decision.agent_message = secret.into();
+    decision.suggested_rules = vec![format!("Bash({secret})"), "Bash(x *)".into()];
+    let sent = format!("{:?} {:?}", decision_to_wire(&decision), explanation_to_wire(&decision));
+    assert!(!sent.contains("hunter2"), "{sent}");
+    assert!(sent.contains("x --password [redacted:password]"), "{sent}");
+    // A rule with a hole would allow something else.
+    assert_eq!(decision_to_wire(&decision).suggested_rules, ["Bash(x *)"]);
+}
+
+#[test]
+fn a_secret_at_the_place_of_a_cut_does_not_leave_in_half() {
+    for before in 65_400..65_560 {
+        let text = format!("{}ghp_{} x", "a ".repeat(before / 2), "aB3dE6gH9j".repeat(4));
+        let sent = clean(&text, usize::MAX);
+        assert!(!sent.contains("ghp_") && !sent.contains("aB3"), "{before}");
+    }
+}
