@@ -8,9 +8,19 @@
 //! programs do with their operands.
 
 mod analyse;
+mod class;
+mod constant;
+mod expand;
+mod files;
+mod git;
+mod options;
+mod programs;
 mod quote;
 mod reader;
 mod syntax;
+mod targets;
+mod variables;
+mod wrappers;
 
 pub use analyse::analyse;
 pub use quote::quote;
@@ -50,6 +60,39 @@ impl Command {
     #[must_use]
     pub fn program(&self) -> Option<&str> {
         self.words.first().and_then(Word::literal)
+    }
+
+    /// The program's name without its folder, if it is a literal: `/bin/rm` is `rm`.
+    ///
+    /// For rules that deny, and for wrappers. A program from inside the workspace (`./rm`) has the name too, but need not be
+    /// the known one: its class is [`CommandClass::Other`].
+    #[must_use]
+    pub fn program_name(&self) -> Option<&str> {
+        self.program().map(class::base_name)
+    }
+
+    /// The first option by which it runs another program or writes elsewhere: `-exec`, `--pre`, `-c core.pager=…`.
+    ///
+    /// An allow rule never covers it, unless it names the whole command.
+    #[must_use]
+    pub fn escape_option(&self) -> Option<String> {
+        class::escape(&self.words)
+    }
+
+    /// Whether all leading assignments are of variables that change only how a program talks: `CI`, `LANG`, `NO_COLOR`.
+    ///
+    /// Their values are literals: an unknown value counts as not harmless.
+    #[must_use]
+    pub fn assignments_harmless(&self) -> bool {
+        self.assignments
+            .iter()
+            .all(|assignment| variables::is_harmless(&assignment.name) && assignment.value.literal().is_some())
+    }
+
+    /// Whether its program is known to run the program or script among its arguments.
+    #[must_use]
+    pub fn is_wrapper(&self) -> bool {
+        self.program_name().is_some_and(class::is_wrapper)
     }
 }
 

@@ -1,16 +1,440 @@
-//! From a line to an [`Analysis`](super::Analysis).
+//! From a line to an [`Analysis`](super::Analysis): walks what was read, with the directory and variables of each point.
+//!
+//! It follows both ways of every choice, because which one is taken is not known: after `cd a; x` the command `x` runs in
+//! `a` or, if `cd` failed, where it was. What can no longer be told becomes "elsewhere" or "not exact", never dropped.
 
-use super::{Analysis, Limits, Opaque, OpaqueReason, ShellContext};
+mod builtins;
+mod call;
+mod effects;
+mod nested;
+mod wrapped;
+
+use super::{
+    Access, Analysis, Assignment, Command, Context, FileAccess, Limits, Opaque, OpaqueReason, ShellContext, Word,
+    class, constant,
+    expand::{self, State, Value},
+    reader::{self, Budget, Fault, Read},
+    syntax::{Form, Item, Join, List, Node, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
+    targets::Files,
+    variables,
+};
+use call::{Call, Stdin};
 
 /// Analyses a line.
+///
+/// Time and memory are linear in the line, and bounded by `limits`; the stack by [`Limits::depth`].
 #[must_use]
-pub fn analyse(line: &str, _context: &ShellContext, _limits: Limits) -> Analysis {
-    Analysis {
-        commands: Vec::new(),
-        opaque: vec![Opaque {
-            text: line.to_owned(),
-            reason: OpaqueReason::Unparsable,
-            seen_through: Vec::new(),
-        }],
+pub fn analyse(line: &str, context: &ShellContext, limits: Limits) -> Analysis {
+    let mut walk = Walk {
+        context,
+        budget: Budget {
+            depth: limits.depth,
+            steps: limits.steps,
+        },
+        analysis: Analysis::default(),
+        seen: Vec::new(),
+    };
+    if line.len() > limits.bytes {
+        walk.opaque(excerpt(line), OpaqueReason::TooLarge);
+        return walk.analysis;
+    }
+    let state = State::new(context);
+    if let Err(fault) = walk.text(line, state) {
+        walk.seen.clear();
+        walk.fault(line, fault);
+    }
+    walk.analysis
+}
+
+/// The beginning of a text, for messages.
+fn excerpt(text: &str) -> &str {
+    let end = text.char_indices().nth(200).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or_default()
+}
+
+/// The state after a command that succeeded, and after one that failed.
+type Ways = (State, State);
+
+struct Walk<'a> {
+    context: &'a ShellContext,
+    budget: Budget,
+    analysis: Analysis,
+    /// How the current place was reached.
+    seen: Vec<Context>,
+}
+
+impl Walk<'_> {
+    fn opaque(&mut self, text: &str, reason: OpaqueReason) {
+        self.analysis.opaque.push(Opaque {
+            text: excerpt(text).to_owned(),
+            reason,
+            seen_through: self.seen.clone(),
+        });
+    }
+
+    fn fault(&mut self, text: &str, fault: Fault) {
+        let reason = match fault {
+            Fault::Syntax => OpaqueReason::Unparsable,
+            Fault::TooLarge => OpaqueReason::TooLarge,
+        };
+        self.opaque(text, reason);
+    }
+
+    /// Runs `inner` one level deeper, and notes how it was reached.
+    fn inside<T>(&mut self, context: Context, inner: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        self.budget.depth = self.budget.depth.checked_sub(1).ok_or(Fault::TooLarge)?;
+        self.seen.push(context);
+        let result = inner(self);
+        self.seen.pop();
+        self.budget.depth += 1;
+        result
+    }
+
+    /// A text that a shell runs.
+    fn text(&mut self, text: &str, state: State) -> Read<State> {
+        let (list, fault) = reader::read(text, &mut self.budget);
+        let state = self.list(&list, state)?;
+        if let Some(fault) = fault {
+            self.fault(text, fault);
+        }
+        Ok(state)
+    }
+
+    fn list(&mut self, list: &List, mut state: State) -> Read<State> {
+        for item in &list.0 {
+            state = self.item(item, state)?;
+        }
+        Ok(state)
+    }
+
+    /// A list in a shell of its own: what it changes is lost.
+    fn subshell(&mut self, list: &List, context: Context, state: &State) -> Read<()> {
+        let state = state.clone();
+        self.inside(context, |walk| walk.list(list, state)).map(drop)
+    }
+
+    fn item(&mut self, item: &Item, state: State) -> Read<State> {
+        if item.background {
+            let inside = state.clone();
+            self.inside(Context::Group("&".to_owned()), |walk| walk.chain(item, inside))?;
+            return Ok(state);
+        }
+        self.chain(item, state)
+    }
+
+    fn chain(&mut self, item: &Item, state: State) -> Read<State> {
+        let (mut good, mut bad) = self.pipeline(&item.first, state)?;
+        for (join, pipeline) in &item.rest {
+            match join {
+                Join::And => {
+                    let (then_good, then_bad) = self.pipeline(pipeline, good)?;
+                    good = then_good;
+                    bad = bad.either(then_bad, &mut self.budget)?;
+                }
+                Join::Or => {
+                    let (then_good, then_bad) = self.pipeline(pipeline, bad)?;
+                    good = good.either(then_good, &mut self.budget)?;
+                    bad = then_bad;
+                }
+            }
+        }
+        good.either(bad, &mut self.budget)
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, state: State) -> Read<Ways> {
+        let ways = match pipeline.stages.as_slice() {
+            [] => (state.clone(), state),
+            [only] => self.timed(pipeline.timed, |walk| walk.node(only, state, &Stdin::Inherited))?,
+            stages => {
+                let mut before: Option<&Node> = None;
+                for stage in stages {
+                    let stdin = before.map_or(Stdin::Inherited, |node| Stdin::Pipe(constant::printed(node)));
+                    let inside = state.clone();
+                    self.timed(pipeline.timed, |walk| walk.node(stage, inside, &stdin))?;
+                    before = Some(stage);
+                }
+                (state.clone(), state)
+            }
+        };
+        Ok(if pipeline.negated { (ways.1, ways.0) } else { ways })
+    }
+
+    fn timed<T>(&mut self, timed: bool, inner: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        if timed {
+            self.inside(Context::Transparent("time".to_owned()), inner)
+        } else {
+            inner(self)
+        }
+    }
+
+    fn node(&mut self, node: &Node, state: State, stdin: &Stdin) -> Read<Ways> {
+        if let Form::Simple(simple) = &node.form {
+            return self.simple(simple, &node.redirects, state, stdin);
+        }
+        self.compound_redirects(&node.redirects, &state)?;
+        let state = self.compound(&node.form, state)?;
+        Ok((state.clone(), state))
+    }
+
+    fn compound(&mut self, form: &Form, mut state: State) -> Read<State> {
+        match form {
+            Form::Simple(_) => {}
+            Form::Subshell(list) => self.subshell(list, Context::Group("( )".to_owned()), &state)?,
+            Form::Group(list) => {
+                return self.inside(Context::Group("{ }".to_owned()), |walk| walk.list(list, state));
+            }
+            Form::If { branches, otherwise } => return self.conditional(branches, otherwise.as_ref(), state),
+            Form::While { condition, body } => {
+                self.blur_loop(&mut state, &[condition, body])?;
+                return self.inside(Context::Group("while".to_owned()), |walk| {
+                    let checked = walk.list(condition, state)?;
+                    let after = walk.list(body, checked.clone())?;
+                    checked.either(after, &mut walk.budget)
+                });
+            }
+            Form::For {
+                variable,
+                words,
+                body,
+                select,
+            } => return self.for_loop(variable, words.as_deref(), body, *select, state),
+            Form::Count { clauses, body } => {
+                self.arithmetic(clauses, &state, true)?;
+                self.blur_loop(&mut state, &[body])?;
+                let before = state.clone();
+                let after = self.inside(Context::Group("for".to_owned()), |walk| walk.list(body, state))?;
+                return before.either(after, &mut self.budget);
+            }
+            Form::Case { subject, arms } => {
+                self.raw_word(subject, &state)?;
+                let mut after = state.clone();
+                // `;&` falls through, so an arm may run after the one before.
+                for (patterns, body) in arms {
+                    for pattern in patterns {
+                        self.raw_word(pattern, &state)?;
+                    }
+                    let entered = after.clone();
+                    let left = self.inside(Context::Group("case".to_owned()), |walk| walk.list(body, entered))?;
+                    after = after.either(left, &mut self.budget)?;
+                }
+                return Ok(after);
+            }
+            Form::Function { name, body } => self.function(name, body, &mut state)?,
+            Form::Coprocess(body) => {
+                let inside = state.clone();
+                self.inside(Context::Group("coproc".to_owned()), |walk| {
+                    walk.node(body, inside, &Stdin::Pipe(None))
+                })?;
+            }
+            Form::Test(words) => self.test(words, &state)?,
+            Form::Arithmetic(arithmetic) => self.arithmetic(arithmetic, &state, false)?,
+        }
+        Ok(state)
+    }
+
+    fn conditional(&mut self, branches: &[(List, List)], otherwise: Option<&List>, state: State) -> Read<State> {
+        self.inside(Context::Group("if".to_owned()), |walk| {
+            let mut checked = state;
+            let mut after: Option<State> = None;
+            for (condition, body) in branches {
+                checked = walk.list(condition, checked)?;
+                let left = walk.list(body, checked.clone())?;
+                after = Some(match after {
+                    Some(after) => after.either(left, &mut walk.budget)?,
+                    None => left,
+                });
+            }
+            if let Some(body) = otherwise {
+                checked = walk.list(body, checked)?;
+            }
+            match after {
+                Some(after) => after.either(checked, &mut walk.budget),
+                None => Ok(checked),
+            }
+        })
+    }
+
+    fn for_loop(
+        &mut self,
+        variable: &str,
+        words: Option<&[RawWord]>,
+        body: &List,
+        select: bool,
+        mut state: State,
+    ) -> Read<State> {
+        let mut value = Value {
+            choices: Vec::new(),
+            exact: words.is_some() && !select,
+        };
+        for word in words.unwrap_or_default() {
+            self.raw_word(word, &state)?;
+            for field in expand::expand(word, &state, self.context, &mut self.budget)? {
+                value.exact &= field.exact;
+                for choice in field.candidates.into_iter().flatten() {
+                    value.merge(&Value {
+                        choices: vec![choice],
+                        exact: true,
+                    });
+                }
+            }
+        }
+        self.dangerous(variable);
+        self.blur_loop(&mut state, &[body])?;
+        let before = state.clone();
+        state.set(variable, value, &mut self.budget)?;
+        let label = if select { "select" } else { "for" };
+        let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
+        before.either(after, &mut self.budget)
+    }
+
+    /// Before a loop: what its body does may have been done already by an earlier turn.
+    fn blur_loop(&mut self, state: &mut State, lists: &[&List]) -> Read<()> {
+        let mut effects = effects::Effects::default();
+        for list in lists {
+            effects::of_list(list, &mut effects, &mut self.budget)?;
+        }
+        state.elsewhere |= effects.moves;
+        if effects.assigns {
+            state.blur(&mut self.budget)?;
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, name: &str, body: &Node, state: &mut State) -> Read<()> {
+        self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
+        let mut inside = state.clone();
+        inside.elsewhere = true;
+        inside.blur(&mut self.budget)?;
+        let mut effects = effects::Effects::default();
+        effects::of_node(body, &mut effects, &mut self.budget)?;
+        let context = Context::Group(format!("{}()", excerpt(name)));
+        self.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited))?;
+        // It runs whenever its name stands somewhere below.
+        state.elsewhere |= effects.moves;
+        if effects.assigns {
+            state.blur(&mut self.budget)?;
+        }
+        Ok(())
+    }
+
+    /// Notes an assignment that changes what runs.
+    fn dangerous(&mut self, name: &str) {
+        if variables::is_dangerous(name) {
+            self.opaque(name, OpaqueReason::DangerousVariable);
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple, redirects: &[Redirect], state: State, stdin: &Stdin) -> Read<Ways> {
+        let mut fields = Vec::new();
+        for word in &simple.words {
+            fields.extend(expand::expand(word, &state, self.context, &mut self.budget)?);
+        }
+        // Assignments see those before them.
+        let mut with = state.clone();
+        let mut assignments = Vec::new();
+        for raw in &simple.assignments {
+            self.budget.spend(1)?;
+            self.dangerous(&raw.name);
+            let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
+            if raw.partial {
+                value = Value::unknown();
+            }
+            assignments.push(Assignment {
+                name: raw.name.clone(),
+                value: if raw.partial {
+                    Word::Dynamic {
+                        source: raw.value.source.clone(),
+                        pattern: false,
+                    }
+                } else {
+                    word
+                },
+            });
+            with.set(&raw.name, value, &mut self.budget)?;
+        }
+        let (files, urls, script) = self.redirections(redirects, &state)?;
+        let only_assigns = fields.is_empty();
+        let stdin = script.unwrap_or_else(|| stdin.clone());
+        let call = Call {
+            fields,
+            assignments,
+            files,
+            urls,
+            stdin,
+            raw: Some((simple, redirects)),
+            resolved: false,
+        };
+        if only_assigns {
+            self.run(call, state)?;
+            return Ok((with.clone(), with));
+        }
+        drop(with);
+        self.run(call, state)
+    }
+
+    /// Redirections of a compound command: a command without words holds their files.
+    fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<()> {
+        let (files, urls, _) = self.redirections(redirects, state)?;
+        if !files.is_empty() || !urls.is_empty() {
+            self.analysis.commands.push(Command {
+                text: String::new(),
+                assignments: Vec::new(),
+                words: Vec::new(),
+                seen_through: self.seen.clone(),
+                files,
+                urls,
+                class: class::classify(&[]),
+            });
+        }
+        for redirect in redirects {
+            self.redirect_pieces(redirect, state)?;
+        }
+        Ok(())
+    }
+
+    /// The files of redirections, the hosts, and the input they give.
+    fn redirections(
+        &mut self,
+        redirects: &[Redirect],
+        state: &State,
+    ) -> Read<(Vec<FileAccess>, Vec<String>, Option<Stdin>)> {
+        let mut files = Files::new(state);
+        files.redirection = true;
+        let mut urls = Vec::new();
+        let mut stdin = None;
+        for redirect in redirects {
+            self.budget.spend(1)?;
+            let Redirect::File { operator, target } = redirect else {
+                stdin = Some(Stdin::Given(constant::script(redirect)));
+                continue;
+            };
+            if *operator == RedirectOperator::Read {
+                stdin = Some(Stdin::Unknown);
+            }
+            let accesses: &[Access] = match operator {
+                RedirectOperator::Read => &[Access::Read],
+                RedirectOperator::Write | RedirectOperator::Duplicate => &[Access::Write],
+                RedirectOperator::ReadWrite => &[Access::Read, Access::Write],
+            };
+            for field in expand::expand(target, state, self.context, &mut self.budget)? {
+                let text = field.text().unwrap_or_default();
+                let descriptor = !text.is_empty() && text.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
+                if *operator == RedirectOperator::Duplicate && descriptor {
+                    continue;
+                }
+                for protocol in ["tcp", "udp"] {
+                    if let Some(rest) = text.strip_prefix("/dev/").and_then(|rest| rest.strip_prefix(protocol)) {
+                        urls.push(format!(
+                            "{protocol}:/{}",
+                            rest.replacen('/', "\0", 1).replace('/', ":").replace('\0', "/")
+                        ));
+                    }
+                }
+                for access in accesses {
+                    files.field(&field, *access);
+                }
+            }
+        }
+        Ok((files.found, urls, stdin))
     }
 }

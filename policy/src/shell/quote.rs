@@ -1,5 +1,7 @@
 //! From words to a line that bash reads as exactly these words.
 
+use super::reader::KEYWORDS;
+
 /// Quotes words for bash: `quote(["a", "b c"])` is `a 'b c'`.
 ///
 /// INVARIANT: the analysis of the result has one command whose words are exactly the input.
@@ -12,8 +14,9 @@ pub fn quote<S: AsRef<str>>(words: &[S]) -> String {
             line.push(' ');
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-        // `=` before the program's name would make it an assignment, so a first word with one is quoted.
-        if !word.is_empty() && word.chars().all(plain) && !(line.is_empty() && word.contains('=')) {
+        // The first word is quoted where bash would take it for something else than a program: `A=1`, `if`, `time`.
+        let special = line.is_empty() && (word.contains('=') || KEYWORDS.contains(&word));
+        if !word.is_empty() && word.chars().all(plain) && !special {
             line.push_str(word);
         } else {
             line.push('\'');
@@ -36,5 +39,6 @@ mod tests {
             r"echo '' 'it'\''s' '$HOME' 'a b'"
         );
         assert_eq!(quote(&["A=1", "b=2"]), "'A=1' b=2");
+        assert_eq!(quote(&["time", "if"]), "'time' if");
     }
 }

@@ -14,6 +14,8 @@
 mod compound;
 mod words;
 
+pub(super) use compound::is_name;
+
 use std::{cell::OnceCell, rc::Rc};
 
 use super::syntax::{Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator};
@@ -84,9 +86,9 @@ pub(super) struct Reader<'a> {
 }
 
 /// Words that mean something at the beginning of a command.
-const KEYWORDS: &[&str] = &[
-    "!", "{", "}", "[[", "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case", "in",
-    "esac", "function", "coproc", "time",
+pub(super) const KEYWORDS: &[&str] = &[
+    "!", "{", "}", "[[", "]]", "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done",
+    "case", "in", "esac", "function", "coproc", "time",
 ];
 
 impl<'a> Reader<'a> {
@@ -213,10 +215,6 @@ impl<'a> Reader<'a> {
         KEYWORDS.iter().find(|word| **word == seen).map(|word| (*word, end))
     }
 
-    fn sees_keyword(&mut self, word: &str) -> bool {
-        self.keyword().is_some_and(|(found, _)| found == word)
-    }
-
     fn eat_keyword(&mut self, word: &str) -> bool {
         match self.keyword() {
             Some((found, end)) if found == word => {
@@ -228,7 +226,11 @@ impl<'a> Reader<'a> {
     }
 
     fn expect_keyword(&mut self, word: &str) -> Read<()> {
-        if self.eat_keyword(word) { Ok(()) } else { Err(Fault::Syntax) }
+        if self.eat_keyword(word) {
+            Ok(())
+        } else {
+            Err(Fault::Syntax)
+        }
     }
 
     /// The whole text, item by item, so that what was read before a fault is kept.
@@ -271,7 +273,11 @@ impl<'a> Reader<'a> {
     /// A list that must hold something, as bash demands between keywords.
     fn full_list(&mut self) -> Read<List> {
         let list = self.list()?;
-        if list.0.is_empty() { Err(Fault::Syntax) } else { Ok(list) }
+        if list.0.is_empty() {
+            Err(Fault::Syntax)
+        } else {
+            Ok(list)
+        }
     }
 
     fn at_list_end(&mut self) -> bool {
@@ -354,11 +360,7 @@ impl<'a> Reader<'a> {
         let mut stages = Vec::new();
         self.blanks();
         if prefixed && matches!(self.peek(), None | Some('\n' | ';' | ')')) {
-            return Ok(Pipeline {
-                stages,
-                negated,
-                timed,
-            });
+            return Ok(Pipeline { stages, negated, timed });
         }
         loop {
             stages.push(self.command()?);
@@ -371,11 +373,7 @@ impl<'a> Reader<'a> {
             }
             self.newlines()?;
         }
-        Ok(Pipeline {
-            stages,
-            negated,
-            timed,
-        })
+        Ok(Pipeline { stages, negated, timed })
     }
 
     /// A redirection, if one comes next: the operator with the number or `{name}` before it already taken.

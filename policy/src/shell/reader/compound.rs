@@ -111,7 +111,11 @@ impl Reader<'_> {
             return self.with_redirects(Form::Count { clauses, body });
         }
         let variable = self.word()?.ok_or(Fault::Syntax)?;
-        let variable = variable.bare().filter(|name| is_name(name)).ok_or(Fault::Syntax)?.to_owned();
+        let variable = variable
+            .bare()
+            .filter(|name| is_name(name))
+            .ok_or(Fault::Syntax)?
+            .to_owned();
         self.newlines()?;
         let words = if self.eat_keyword("in") {
             let mut words = Vec::new();
@@ -235,7 +239,12 @@ impl Reader<'_> {
                     regex = word.source == "=~";
                     words.push(word);
                 }
-                None if ["&&", "||", "(", ")", "<", ">"].iter().any(|operator| self.eat(operator)) => regex = false,
+                None if ["&&", "||", "(", ")", "<", ">"]
+                    .iter()
+                    .any(|operator| self.eat(operator)) =>
+                {
+                    regex = false
+                }
                 None => return Err(Fault::Syntax),
             }
         }
@@ -263,14 +272,18 @@ impl Reader<'_> {
             }
             self.at = start;
             self.last_end = last_end;
-            if simple.words.is_empty() {
-                if let Some(assignment) = self.assignment()? {
-                    simple.assignments.push(assignment);
-                    continue;
-                }
+            if simple.words.is_empty()
+                && let Some(assignment) = self.assignment()?
+            {
+                simple.assignments.push(assignment);
+                continue;
             }
             let declares = simple.words.first().and_then(RawWord::bare).is_some_and(is_declaration);
-            let word = if declares { self.declared_word()? } else { self.command_word()? };
+            let word = if declares {
+                self.declared_word()?
+            } else {
+                self.command_word()?
+            };
             let Some(word) = word else { break };
             if self.peek() == Some('(') {
                 return self.function_after(&word, &simple, &redirects);

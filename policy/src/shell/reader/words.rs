@@ -237,7 +237,11 @@ impl Reader<'_> {
             loop {
                 reader.budget.spend(1)?;
                 let inner = reader.pieces(Until::Word)?;
-                found.extend(inner.into_iter().filter(|piece| !matches!(piece, Piece::Plain(_) | Piece::Quoted(_))));
+                found.extend(
+                    inner
+                        .into_iter()
+                        .filter(|piece| !matches!(piece, Piece::Plain(_) | Piece::Quoted(_))),
+                );
                 match reader.peek() {
                     Some(')') => {
                         reader.bump();
@@ -346,7 +350,9 @@ impl Reader<'_> {
             self.bump();
             index = Some(self.arithmetic_until(close, "]")?);
         }
-        let listing = index.as_ref().is_some_and(|index| matches!(index.source.as_str(), "@" | "*"));
+        let listing = index
+            .as_ref()
+            .is_some_and(|index| matches!(index.source.as_str(), "@" | "*"));
         let operation = if self.sees("}") {
             match (indirect, length, &index) {
                 (true, ..) if !listing => Operation::Evaluates,
@@ -369,7 +375,11 @@ impl Reader<'_> {
             Operation::Substring
         } else if self.eat("@") {
             // `@Q`, `@U` and their like only print; `@P` runs what the value holds.
-            if matches!(self.peek(), Some('P')) { Operation::Evaluates } else { Operation::Other }
+            if matches!(self.peek(), Some('P')) {
+                Operation::Evaluates
+            } else {
+                Operation::Other
+            }
         } else if matches!(self.peek(), Some('#' | '%' | '/' | '^' | ',' | '~')) {
             Operation::Other
         } else {
@@ -405,7 +415,9 @@ impl Reader<'_> {
     pub(super) fn closing_bracket(&self) -> Option<usize> {
         // Bounded, because `a[;a[;a[;…` would look to the end of the text each time. A longer index is no index.
         let inner = self.rest().get(1..)?;
-        let end = (0..=INDEX_BYTES.min(inner.len())).rev().find(|end| inner.is_char_boundary(*end))?;
+        let end = (0..=INDEX_BYTES.min(inner.len()))
+            .rev()
+            .find(|end| inner.is_char_boundary(*end))?;
         let close = closing(inner.get(..end)?, '[', ']')?;
         Some(self.at + 1 + close)
     }

@@ -1,0 +1,259 @@
+//! Builtins that change the shell itself: its directory, its variables, the meaning of its words.
+
+use super::{Call, Value, Walk, Ways, excerpt};
+use crate::shell::{
+    Context, OpaqueReason,
+    expand::{Field, State, lookup},
+    reader::Read,
+};
+
+impl Walk<'_> {
+    /// Handles a builtin; `None` if it is none of these.
+    pub(super) fn builtin(&mut self, name: &str, call: &Call<'_>, state: &State) -> Read<Option<Ways>> {
+        let arguments = call.fields.get(1..).unwrap_or_default();
+        let mut after = state.clone();
+        match name {
+            "cd" | "chdir" | "pushd" => return self.change_directory(name, arguments, state).map(Some),
+            "popd" => after.elsewhere = true,
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, &mut after)?,
+            "unset" => {
+                for field in arguments {
+                    self.index_in(field);
+                    match field.text() {
+                        Some(name) => {
+                            self.dangerous(name);
+                            after.set(name, Value::unknown(), &mut self.budget)?;
+                        }
+                        None => after.blur(&mut self.budget)?,
+                    }
+                }
+            }
+            "read" | "mapfile" | "readarray" | "getopts" => self.reads(name, arguments, &mut after)?,
+            "printf"
+                if arguments
+                    .first()
+                    .and_then(Field::text)
+                    .is_some_and(|text| text.starts_with("-v")) =>
+            {
+                self.reads(name, arguments, &mut after)?;
+            }
+            "let" => {
+                for field in arguments {
+                    self.index_in(field);
+                    let source = field.text().unwrap_or(&field.source).to_owned();
+                    let risky = |name: &str| {
+                        lookup(name, state, self.context).can_evaluate() && state.variables.contains_key(name)
+                    };
+                    let evaluates = source
+                        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                        .any(risky);
+                    if field.text().is_none() || evaluates {
+                        self.opaque(&source, OpaqueReason::DynamicScript);
+                    }
+                }
+                after.blur(&mut self.budget)?;
+            }
+            "set" | "shift" => after.blur(&mut self.budget)?,
+            "test" | "[" | "wait" => arguments.iter().for_each(|field| self.index_in(field)),
+            "alias" => {
+                for field in arguments {
+                    if let Some((_, script)) = field.text().and_then(|text| text.split_once('=')) {
+                        self.opaque(field.text().unwrap_or_default(), OpaqueReason::Redefinition);
+                        let context = Context::Script("alias".to_owned());
+                        let (script, inside) = (script.to_owned(), state.clone());
+                        self.inside(context, |walk| walk.text(&script, inside))?;
+                    } else if field.text().is_none() {
+                        self.opaque(&field.source, OpaqueReason::Redefinition);
+                    }
+                }
+            }
+            "trap" => {
+                self.opaque("trap", OpaqueReason::Redefinition);
+                let script = arguments
+                    .iter()
+                    .find(|field| field.text().is_none_or(|text| !text.starts_with('-')));
+                match script.map(|field| (field.text(), &field.source)) {
+                    Some((Some(script), _)) => {
+                        let (script, mut inside) = (script.to_owned(), state.clone());
+                        inside.elsewhere = true;
+                        inside.blur(&mut self.budget)?;
+                        self.inside(Context::Script("trap".to_owned()), |walk| walk.text(&script, inside))?;
+                    }
+                    Some((None, source)) => self.opaque(&source.clone(), OpaqueReason::DynamicScript),
+                    None => {}
+                }
+            }
+            "enable" | "bind" | "complete" | "compgen" | "unalias" => self.opaque(name, OpaqueReason::Redefinition),
+            // `hash -p path name` makes a name mean another program.
+            "hash"
+                if arguments.iter().any(|field| {
+                    field
+                        .text()
+                        .is_none_or(|text| text.starts_with('-') && text.contains('p'))
+                }) =>
+            {
+                self.opaque("hash -p", OpaqueReason::Redefinition);
+            }
+            "shopt" | "setopt" => {
+                let all = super::call::text(&call.fields);
+                if all.contains("expand_aliases") || all.contains("sourcepath") {
+                    self.opaque(excerpt(&all), OpaqueReason::Redefinition);
+                }
+            }
+            "source" | "." => {
+                match arguments.first() {
+                    Some(file) if file.text().is_some() => {}
+                    Some(file) => self.opaque(&file.source.clone(), OpaqueReason::DynamicScript),
+                    None => {}
+                }
+                after.elsewhere = true;
+                after.blur(&mut self.budget)?;
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some((after.clone(), after)))
+    }
+
+    fn change_directory(&mut self, name: &str, arguments: &[Field], state: &State) -> Read<Ways> {
+        let mut moved = state.clone();
+        let mut operands = arguments
+            .iter()
+            .filter(|field| field.text().is_none_or(|text| text == "-" || !text.starts_with('-')));
+        // `pushd +1`, `pushd -1` turn the stack.
+        let turns = name == "pushd"
+            && arguments
+                .iter()
+                .any(|field| field.text().is_some_and(|text| text.starts_with(['+', '-'])));
+        match operands.next() {
+            None if name == "pushd" => moved.elsewhere = true,
+            None => match &self.context.home {
+                Some(home) if !state.variables.contains_key("HOME") => {
+                    moved.directories = vec![home.clone()];
+                    moved.elsewhere = false;
+                }
+                _ => moved.elsewhere = true,
+            },
+            Some(field) if turns || field.text() == Some("-") || state.variables.contains_key("CDPATH") => {
+                moved.elsewhere = true
+            }
+            Some(field) => {
+                let mut directories = Vec::new();
+                let mut absolute = true;
+                for text in field.single_candidates() {
+                    if text.glob {
+                        moved.elsewhere = true;
+                        continue;
+                    }
+                    absolute &= text.text.starts_with('/');
+                    for directory in &state.directories {
+                        let joined = directory.join(&text.text);
+                        if !directories.contains(&joined) && directories.len() < 32 {
+                            directories.push(joined);
+                        }
+                    }
+                }
+                let certain = field.exact
+                    && !directories.is_empty()
+                    && absolute
+                    && field.single_candidates().all(|text| !text.glob);
+                moved.elsewhere = !certain && (moved.elsewhere || !field.exact || directories.is_empty());
+                if !directories.is_empty() {
+                    moved.directories = directories;
+                }
+            }
+        }
+        Ok((moved, state.clone()))
+    }
+
+    /// `export A=1 B`.
+    fn declare(&mut self, arguments: &[Field], after: &mut State) -> Read<()> {
+        // `declare -n` makes a reference, `-i` makes assignments evaluate.
+        let reference = arguments.iter().any(|field| {
+            field
+                .text()
+                .is_some_and(|text| text.starts_with('-') && text.contains(['n', 'i']) && !text.starts_with("--"))
+        });
+        for field in arguments {
+            self.index_in(field);
+            let texts: Vec<String> = match field.text() {
+                Some(text) => vec![text.to_owned()],
+                None => {
+                    let name = field
+                        .source
+                        .split('=')
+                        .next()
+                        .unwrap_or_default()
+                        .trim_start_matches(['"', '\'']);
+                    let mut texts: Vec<String> = field.single_candidates().map(|text| text.text.clone()).collect();
+                    texts.push(format!("{name}=\0"));
+                    texts
+                }
+            };
+            for text in texts {
+                if text.starts_with(['-', '+']) {
+                    continue;
+                }
+                let (name, value) = match text.split_once('=') {
+                    Some((name, value)) => (name.trim_end_matches('+'), Some(value)),
+                    None => (text.as_str(), None),
+                };
+                let name = name.split('[').next().unwrap_or(name);
+                self.dangerous(name);
+                if reference {
+                    self.opaque(&text, OpaqueReason::DynamicScript);
+                }
+                match value {
+                    Some("\0") => {
+                        let mut value = lookup(name, after, self.context);
+                        value.exact = false;
+                        after.set(name, value, &mut self.budget)?;
+                    }
+                    Some(value) if field.exact => after.set(name, Value::literal(value), &mut self.budget)?,
+                    Some(value) => {
+                        let mut guess = Value::literal(value);
+                        guess.exact = false;
+                        after.set(name, guess, &mut self.budget)?;
+                    }
+                    None => {}
+                }
+            }
+            // `export "$X"`: any name.
+            if field.text().is_none() && !field.source.contains('=') {
+                self.opaque(&field.source.clone(), OpaqueReason::DangerousVariable);
+            }
+        }
+        Ok(())
+    }
+
+    /// Builtins that fill variables with text that is not known.
+    fn reads(&mut self, name: &str, arguments: &[Field], after: &mut State) -> Read<()> {
+        for field in arguments {
+            self.index_in(field);
+            let Some(text) = field.text() else {
+                if name != "printf" {
+                    self.opaque(&field.source.clone(), OpaqueReason::DangerousVariable);
+                }
+                continue;
+            };
+            // `-C` of mapfile runs a command for each line.
+            if matches!(name, "mapfile" | "readarray") && text.starts_with("-C") {
+                self.opaque(text, OpaqueReason::DynamicScript);
+            }
+            if crate::shell::reader::is_name(text) {
+                self.dangerous(text);
+                after.set(text, Value::unknown(), &mut self.budget)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `a[$(…)]` as a variable's name: bash runs it.
+    fn index_in(&mut self, field: &Field) {
+        if field
+            .text()
+            .is_some_and(|text| text.contains('[') && text.contains(['$', '`']))
+        {
+            self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
+        }
+    }
+}

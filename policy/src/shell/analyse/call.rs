@@ -1,0 +1,200 @@
+//! One command with its words expanded: records it, and finds what it runs in turn.
+
+use super::{Walk, Ways};
+use crate::shell::{
+    Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word,
+    class::{self, base_name},
+    expand::{Field, State, Text},
+    files,
+    reader::Read,
+    syntax::{Redirect, Simple},
+    variables,
+};
+
+/// Most texts of dynamic words that are followed on the deny side.
+const VARIANTS: usize = 16;
+
+/// What a command reads as its standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stdin {
+    /// That of the shell.
+    Inherited,
+    /// A pipe: what is written into it, if that is a constant.
+    Pipe(Option<String>),
+    /// A here-document or here-string: its text, if it is certain.
+    Given(Option<String>),
+    /// A file.
+    Unknown,
+}
+
+/// A command to be recorded.
+pub(super) struct Call<'r> {
+    pub(super) fields: Vec<Field>,
+    pub(super) assignments: Vec<Assignment>,
+    pub(super) files: Vec<FileAccess>,
+    pub(super) urls: Vec<String>,
+    pub(super) stdin: Stdin,
+    /// What it was read from; `None` behind a wrapper, whose own words were looked into already.
+    pub(super) raw: Option<(&'r Simple, &'r [Redirect])>,
+    /// Its words are candidates put in the place of variables.
+    pub(super) resolved: bool,
+}
+
+impl Call<'_> {
+    /// A command behind a wrapper.
+    pub(super) fn behind(fields: Vec<Field>, stdin: &Stdin, resolved: bool) -> Self {
+        Self {
+            fields,
+            assignments: Vec::new(),
+            files: Vec::new(),
+            urls: Vec::new(),
+            stdin: stdin.clone(),
+            raw: None,
+            resolved,
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Records a command, then what it runs.
+    pub(super) fn run(&mut self, call: Call<'_>, state: State) -> Read<Ways> {
+        self.budget.spend(1 + call.fields.len() + self.seen.len())?;
+        let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
+        let name = call
+            .fields
+            .first()
+            .and_then(Field::text)
+            .map(|program| base_name(program).to_owned());
+        let touched = match (&name, call.fields.get(1..)) {
+            (Some(name), Some(arguments)) => files::touched(name, arguments, &state),
+            _ => files::Touched::default(),
+        };
+        let index = self.analysis.commands.len();
+        let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
+            CommandClass::Other
+        } else {
+            class::classify(&words)
+        };
+        self.analysis.commands.push(Command {
+            text: text(&call.fields),
+            assignments: call.assignments.clone(),
+            words,
+            seen_through: self.seen.clone(),
+            files: call.files.iter().cloned().chain(touched.files).collect(),
+            urls: call.urls.iter().cloned().chain(touched.urls).collect(),
+            class,
+        });
+        if let Some((simple, redirects)) = call.raw {
+            self.simple_pieces(simple, redirects, &state)?;
+        }
+        if call.fields.is_empty() {
+            return Ok((state.clone(), state));
+        }
+        let before = (!call.resolved).then(|| state.clone());
+        let ways = match &name {
+            None => self.dynamic_program(&call, state)?,
+            Some(name) => self.known_program(name, &call, state, index)?,
+        };
+        if let Some(before) = before {
+            self.variants(&call, &before)?;
+        }
+        Ok(ways)
+    }
+
+    /// The program is only known when it runs.
+    fn dynamic_program(&mut self, call: &Call<'_>, mut state: State) -> Read<Ways> {
+        self.opaque(&text(&call.fields), OpaqueReason::DynamicProgram);
+        // It may be `cd`, `export`, `eval`.
+        state.elsewhere = true;
+        state.blur(&mut self.budget)?;
+        Ok((state.clone(), state))
+    }
+
+    fn known_program(&mut self, name: &str, call: &Call<'_>, state: State, index: usize) -> Read<Ways> {
+        if let Some(ways) = self.builtin(name, call, &state)? {
+            return Ok(ways);
+        }
+        if self.wrapped(name, call, &state, index)? {
+            self.mark_wrapper(index);
+        }
+        // `command cd x`, `builtin cd x` change the directory of this shell; rare enough to give up the directory.
+        let mut state = state;
+        if matches!(name, "command" | "builtin" | "eval" | "exec" | "noglob")
+            && call.fields.iter().skip(1).any(|field| {
+                field
+                    .text()
+                    .is_none_or(|text| text.contains("cd") || text.contains("pushd") || text.contains("popd"))
+            })
+        {
+            state.elsewhere = true;
+        }
+        Ok((state.clone(), state))
+    }
+
+    /// The command adds nothing to what it wraps.
+    fn mark_wrapper(&mut self, index: usize) {
+        if let Some(command) = self.analysis.commands.get_mut(index)
+            && command.class == CommandClass::Other
+        {
+            command.class = CommandClass::Wrapper;
+        }
+    }
+
+    /// The same command with what its dynamic words may be: for rules that deny.
+    fn variants(&mut self, call: &Call<'_>, state: &State) -> Read<()> {
+        let resolves = |field: &Field| {
+            field.text().is_none() && field.candidates.iter().any(|words| words.iter().all(|text| !text.glob))
+        };
+        if !call.fields.iter().any(resolves) {
+            return Ok(());
+        }
+        let most = call
+            .fields
+            .iter()
+            .filter(|field| resolves(field))
+            .map(|field| field.candidates.len())
+            .max()
+            .unwrap_or(0);
+        for number in 0..most.min(VARIANTS) {
+            let mut fields: Vec<Field> = Vec::new();
+            for field in &call.fields {
+                self.budget.spend(1)?;
+                let candidate = match field.candidates.len() {
+                    0 => None,
+                    many => field.candidates.get(number % many),
+                };
+                match candidate {
+                    Some(words) if field.text().is_none() && words.iter().all(|text| !text.glob) => {
+                        fields.extend(words.iter().map(|text: &Text| Field::literal(&text.text)));
+                    }
+                    _ => fields.push(field.clone()),
+                }
+            }
+            if fields.is_empty() {
+                continue;
+            }
+            let mut variant = Call::behind(fields, &call.stdin, true);
+            variant.assignments.clone_from(&call.assignments);
+            self.run(variant, state.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// The words as written, with what stands between them.
+pub(super) fn text(fields: &[Field]) -> String {
+    let mut text = String::new();
+    for (number, field) in fields.iter().enumerate() {
+        if number > 0 && !field.source.is_empty() {
+            text.push_str(&field.before);
+        }
+        text.push_str(&field.source);
+    }
+    text.trim().to_owned()
+}
+
+/// An assignment that no program started later can see: shells only export what was exported before.
+fn only_local(assignment: &Assignment) -> bool {
+    let name = assignment.name.as_str();
+    !variables::is_dangerous(name) && (variables::is_harmless(name) || name.contains(|c: char| c.is_ascii_lowercase()))
+}

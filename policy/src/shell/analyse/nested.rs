@@ -1,0 +1,158 @@
+//! What runs inside words: substitutions, and arithmetic that evaluates a value.
+
+use super::Walk;
+use crate::shell::{
+    Command, CommandClass, Context, OpaqueReason, Word,
+    expand::State,
+    reader::Read,
+    syntax::{Arithmetic, Operation, Parameter, Piece, RawWord, Redirect, Simple},
+};
+
+impl Walk<'_> {
+    /// Everything that runs inside the words of a simple command.
+    pub(super) fn simple_pieces(&mut self, simple: &Simple, redirects: &[Redirect], state: &State) -> Read<()> {
+        for assignment in &simple.assignments {
+            if let Some(index) = &assignment.index {
+                self.arithmetic(index, state, false)?;
+            }
+            self.raw_word(&assignment.value, state)?;
+            for element in &assignment.elements {
+                self.raw_word(element, state)?;
+            }
+        }
+        for word in &simple.words {
+            self.raw_word(word, state)?;
+        }
+        for redirect in redirects {
+            self.redirect_pieces(redirect, state)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn redirect_pieces(&mut self, redirect: &Redirect, state: &State) -> Read<()> {
+        match redirect {
+            Redirect::File { target, .. } => self.raw_word(target, state),
+            Redirect::HereString(word) => self.raw_word(word, state),
+            Redirect::Here(body) => match body.get() {
+                Some(pieces) => self.pieces(pieces, state),
+                None => Ok(()),
+            },
+        }
+    }
+
+    pub(super) fn raw_word(&mut self, word: &RawWord, state: &State) -> Read<()> {
+        self.pieces(&word.pieces, state)
+    }
+
+    fn pieces(&mut self, pieces: &[Piece], state: &State) -> Read<()> {
+        for piece in pieces {
+            match piece {
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Glob => {}
+                Piece::Command { list, label, .. } | Piece::Process { list, label } => {
+                    self.subshell(list, Context::Substitution((*label).to_owned()), state)?;
+                }
+                Piece::Arithmetic(arithmetic) => self.arithmetic(arithmetic, state, false)?,
+                Piece::Parameter(parameter) => self.parameter(parameter, state)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn parameter(&mut self, parameter: &Parameter, state: &State) -> Read<()> {
+        if let Some(index) = &parameter.index {
+            self.arithmetic(index, state, false)?;
+        }
+        match parameter.operation {
+            Operation::Evaluates => self.opaque(&format!("${{{}…}}", parameter.name), OpaqueReason::DynamicScript),
+            Operation::Substring => {
+                let mut source = String::new();
+                for piece in &parameter.operand {
+                    match piece {
+                        Piece::Plain(text) | Piece::Quoted(text) => source.push_str(text),
+                        Piece::Parameter(inner) => source.push_str(&format!(" {} ", inner.name)),
+                        _ => {}
+                    }
+                }
+                self.evaluated(&source, state);
+            }
+            _ => {}
+        }
+        self.pieces(&parameter.operand, state)
+    }
+
+    /// Arithmetic: the substitutions in it, and whether evaluating it can run what a variable holds.
+    pub(super) fn arithmetic(&mut self, arithmetic: &Arithmetic, state: &State, clauses: bool) -> Read<()> {
+        let source = &arithmetic.source;
+        // Not the characters of an expression: bash may have read the text as commands.
+        let odd = source.contains(['\n', '\'', '\\']) || (source.contains(';') && !clauses);
+        if odd && !source.trim_matches(|c: char| c.is_whitespace()).is_empty() && source.contains([';', '\'', '\\']) {
+            self.opaque(source, OpaqueReason::Unparsable);
+        }
+        let runs = arithmetic
+            .pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Command { .. }));
+        if runs && source.contains('[') {
+            self.opaque(source, OpaqueReason::DynamicScript);
+        }
+        self.evaluated(source, state);
+        self.pieces(&arithmetic.pieces, state)
+    }
+
+    /// Bash evaluates the value of a variable in arithmetic, `a[$(…)]` in it included.
+    fn evaluated(&mut self, source: &str, state: &State) {
+        let names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let risky = |name: &str| state.variables.get(name).is_some_and(super::Value::can_evaluate);
+        if let Some(name) = names.into_iter().find(|name| risky(name)) {
+            self.opaque(&format!("{source}: {name}"), OpaqueReason::DynamicScript);
+        }
+    }
+
+    /// `[[ … ]]`.
+    pub(super) fn test(&mut self, words: &[RawWord], state: &State) -> Read<()> {
+        let mut shown = vec![Word::Literal("[[".to_owned())];
+        let mut text = "[[".to_owned();
+        let evaluates = words.iter().any(|word| {
+            matches!(
+                word.source.as_str(),
+                "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v"
+            )
+        });
+        for word in words {
+            self.budget.spend(1)?;
+            shown.push(match word.flat() {
+                Some(text) => Word::Literal(text),
+                None => Word::Dynamic {
+                    source: word.source.clone(),
+                    pattern: false,
+                },
+            });
+            text.push(' ');
+            text.push_str(&word.source);
+            if evaluates {
+                if word
+                    .flat()
+                    .is_some_and(|text| text.contains('[') && text.contains(['$', '`']))
+                {
+                    self.opaque(&word.source, OpaqueReason::DynamicScript);
+                }
+                self.evaluated(&word.source, state);
+            }
+        }
+        text.push_str(" ]]");
+        shown.push(Word::Literal("]]".to_owned()));
+        self.analysis.commands.push(Command {
+            text,
+            assignments: Vec::new(),
+            words: shown,
+            seen_through: self.seen.clone(),
+            files: Vec::new(),
+            urls: Vec::new(),
+            class: CommandClass::ReadOnly,
+        });
+        for word in words {
+            self.raw_word(word, state)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! The output of commands that print a constant: `$(echo rm)`, `$(printf 'r\155')`, `cat <<EOF`.
+//!
+//! Only a guess for the deny side: it is never taken as certain, because `echo` may be a function by then.
+
+use super::{
+    expand::{Text, Value},
+    syntax::{Form, List, Node, Piece, Redirect},
+};
+
+/// What a command substitution may give; never exact.
+pub(super) fn output(list: &List) -> Value {
+    let text = match list.0.as_slice() {
+        [item] if item.rest.is_empty() && !item.background => match item.first.stages.as_slice() {
+            [node] => printed(node),
+            _ => None,
+        },
+        _ => None,
+    };
+    Value {
+        choices: text
+            .map(|text| Text {
+                text: text.trim_end_matches('\n').to_owned(),
+                glob: false,
+            })
+            .into_iter()
+            .collect(),
+        exact: false,
+    }
+}
+
+/// What a command prints, if that is a constant.
+pub(super) fn printed(node: &Node) -> Option<String> {
+    let Form::Simple(simple) = &node.form else {
+        return None;
+    };
+    let words = simple
+        .words
+        .iter()
+        .map(super::syntax::RawWord::flat)
+        .collect::<Option<Vec<_>>>()?;
+    let mut words = words.iter().map(String::as_str);
+    match (words.next()?, node.redirects.as_slice()) {
+        ("echo", []) => {
+            let mut escapes = false;
+            let words: Vec<&str> = words
+                .skip_while(|word| {
+                    escapes |= matches!(*word, "-e" | "-ne" | "-en");
+                    matches!(*word, "-n" | "-e" | "-E" | "-ne" | "-en")
+                })
+                .collect();
+            let text = words.join(" ");
+            Some(if escapes { unescape(&text) } else { text } + "\n")
+        }
+        ("printf", []) => {
+            let format = words.next().filter(|format| !format.starts_with('-'))?;
+            let mut text = String::new();
+            for (number, part) in unescape(format).split("%s").enumerate() {
+                if number > 0 {
+                    text.push_str(words.next().unwrap_or_default());
+                }
+                if part.contains('%') {
+                    return None;
+                }
+                text.push_str(part);
+            }
+            words.next().is_none().then_some(text)
+        }
+        ("cat", [redirect]) if words.next().is_none() => script(redirect),
+        _ => None,
+    }
+}
+
+/// The text of a here-document or here-string, if it is a constant.
+pub(super) fn script(redirect: &Redirect) -> Option<String> {
+    let (pieces, end) = match redirect {
+        Redirect::Here(body) => (body.get()?.as_slice(), ""),
+        Redirect::HereString(word) => (word.pieces.as_slice(), "\n"),
+        Redirect::File { .. } => return None,
+    };
+    let mut text = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Plain(part) | Piece::Quoted(part) => text.push_str(part),
+            _ => return None,
+        }
+    }
+    text.push_str(end);
+    Some(text)
+}
+
+/// Resolves the backslash sequences of `printf` and `echo -e`.
+fn unescape(text: &str) -> String {
+    let mut result = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            result.push(c);
+            continue;
+        }
+        let Some(code) = chars.next() else {
+            result.push('\\');
+            break;
+        };
+        let (radix, most, mut value) = match code {
+            'n' => {
+                result.push('\n');
+                continue;
+            }
+            't' => {
+                result.push('\t');
+                continue;
+            }
+            '0'..='7' => (8, 2, code.to_digit(8).unwrap_or(0)),
+            'x' => (16, 2, 0),
+            other => {
+                result.push(other);
+                continue;
+            }
+        };
+        for _ in 0..most {
+            let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else {
+                break;
+            };
+            chars.next();
+            value = value * radix + digit;
+        }
+        result.extend(char::from_u32(value));
+    }
+    result
+}

@@ -1,0 +1,559 @@
+//! From a word as written to the words it becomes, as far as that is certain; and to the texts it may become.
+//!
+//! Two answers, because they serve two ends: [`Field::word`] is a literal only if nothing can make it another text, so
+//! an allow may rest on it. [`Field::candidates`] also follows variables set on the same line, so a deny meets them.
+//!
+//! It runs nothing and looks at no files: a glob stays a pattern.
+
+mod braces;
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use super::{
+    ShellContext, Word,
+    reader::{Budget, Read},
+    syntax::{Operation, Parameter, Piece, RawWord},
+};
+use crate::AbsPath;
+
+/// Most texts followed for one word or variable. More are "unknown", never fewer dangers.
+const CANDIDATES: usize = 32;
+
+/// What the shell knows at a point of the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    /// Directories it may be in.
+    pub(super) directories: Vec<AbsPath>,
+    /// It may also be in another one.
+    pub(super) elsewhere: bool,
+    /// Variables set on this line.
+    pub(super) variables: Rc<BTreeMap<String, Value>>,
+}
+
+impl State {
+    pub(super) fn new(context: &ShellContext) -> Self {
+        Self {
+            directories: vec![context.cwd.clone()],
+            elsewhere: false,
+            variables: Rc::default(),
+        }
+    }
+
+    /// Sets a variable.
+    pub(super) fn set(&mut self, name: &str, value: Value, budget: &mut Budget) -> Read<()> {
+        if Rc::strong_count(&self.variables) > 1 {
+            budget.spend(self.variables.len())?;
+        }
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// Every variable may have another value by now.
+    pub(super) fn blur(&mut self, budget: &mut Budget) -> Read<()> {
+        budget.spend(self.variables.len())?;
+        for value in Rc::make_mut(&mut self.variables).values_mut() {
+            value.exact = false;
+        }
+        Ok(())
+    }
+
+    /// What holds after one of two ways was taken.
+    pub(super) fn either(mut self, other: Self, budget: &mut Budget) -> Read<Self> {
+        if self == other {
+            return Ok(self);
+        }
+        for directory in other.directories {
+            if !self.directories.contains(&directory) {
+                self.directories.push(directory);
+            }
+        }
+        self.elsewhere |= other.elsewhere;
+        if self.directories.len() > CANDIDATES {
+            self.directories.truncate(CANDIDATES);
+            self.elsewhere = true;
+        }
+        if !Rc::ptr_eq(&self.variables, &other.variables) && self.variables != other.variables {
+            budget.spend(self.variables.len() + other.variables.len())?;
+            let mut merged = BTreeMap::clone(&self.variables);
+            for (name, value) in merged.iter_mut() {
+                match other.variables.get(name) {
+                    Some(there) => value.merge(there),
+                    None => value.exact = false,
+                }
+            }
+            for (name, value) in other.variables.iter() {
+                merged.entry(name.clone()).or_insert_with(|| Value {
+                    exact: false,
+                    ..value.clone()
+                });
+            }
+            self.variables = Rc::new(merged);
+        }
+        Ok(self)
+    }
+}
+
+/// What a variable may hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Value {
+    pub(super) choices: Vec<Text>,
+    /// The choices are all there are.
+    pub(super) exact: bool,
+}
+
+/// A text, or a glob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    /// With `glob`, a backslash stands before each character that is meant literally but looks like a wildcard.
+    pub(super) text: String,
+    pub(super) glob: bool,
+}
+
+impl Text {
+    fn plain(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            glob: false,
+        }
+    }
+}
+
+impl Value {
+    pub(super) fn literal(text: impl Into<String>) -> Self {
+        Self {
+            choices: vec![Text::plain(text)],
+            exact: true,
+        }
+    }
+
+    /// A text that is not known.
+    pub(super) fn unknown() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.exact &= other.exact;
+        for choice in &other.choices {
+            if !self.choices.contains(choice) {
+                self.choices.push(choice.clone());
+            }
+        }
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        if self.choices.len() > CANDIDATES {
+            self.choices.truncate(CANDIDATES);
+            self.exact = false;
+        }
+    }
+
+    /// Whether arithmetic on it can run commands: bash evaluates `a[$(…)]` in a value.
+    pub(super) fn can_evaluate(&self) -> bool {
+        !self.exact
+            || self
+                .choices
+                .iter()
+                .any(|choice| choice.glob || choice.text.contains('['))
+    }
+}
+
+/// One word after expansion.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) word: Word,
+    /// As written; empty for the second and later words out of one brace expression.
+    pub(super) source: String,
+    /// What stands before it in the line.
+    pub(super) before: String,
+    /// What it may be: each a list of words, because an unquoted value is split.
+    pub(super) candidates: Vec<Vec<Text>>,
+    /// The candidates are all there are.
+    pub(super) exact: bool,
+    /// It names a pipe to another command: `<(…)`.
+    pub(super) process: bool,
+}
+
+impl Field {
+    /// A word whose text is certain.
+    pub(super) fn literal(text: &str) -> Self {
+        Self {
+            word: Word::Literal(text.to_owned()),
+            source: text.to_owned(),
+            before: " ".to_owned(),
+            candidates: vec![vec![Text::plain(text)]],
+            exact: true,
+            process: false,
+        }
+    }
+
+    /// A word that is only known at run time.
+    pub(super) fn unknown(source: &str) -> Self {
+        Self {
+            word: Word::Dynamic {
+                source: source.to_owned(),
+                pattern: false,
+            },
+            source: source.to_owned(),
+            before: " ".to_owned(),
+            candidates: Vec::new(),
+            exact: false,
+            process: false,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        self.word.literal()
+    }
+
+    /// The single word that a candidate is.
+    pub(super) fn single_candidates(&self) -> impl Iterator<Item = &Text> {
+        self.candidates.iter().filter_map(|fields| match fields.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        })
+    }
+}
+
+/// A character of a word, or something that stands for text.
+#[derive(Clone, Debug)]
+enum Cell {
+    Char { c: char, quoted: bool },
+    Value { value: Rc<Value>, quoted: bool },
+    Glob,
+    Process,
+}
+
+/// Expands one word.
+pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budget: &mut Budget) -> Read<Vec<Field>> {
+    // The usual word: nothing in it needs more than its text.
+    if let Some(text) = raw.bare()
+        && !text.contains(['*', '?', '[', '{', '~'])
+    {
+        budget.spend(1)?;
+        let mut field = Field::literal(text);
+        field.source.clone_from(&raw.source);
+        field.before.clone_from(&raw.before);
+        return Ok(vec![field]);
+    }
+    let cells = cells(&raw.pieces, state, context);
+    let Some(words) = braces::expand(cells, budget)? else {
+        return Ok(vec![Field {
+            word: Word::Dynamic {
+                source: raw.source.clone(),
+                pattern: true,
+            },
+            source: raw.source.clone(),
+            before: raw.before.clone(),
+            candidates: Vec::new(),
+            exact: false,
+            process: false,
+        }]);
+    };
+    let mut fields = Vec::new();
+    for (number, word) in words.iter().enumerate() {
+        let mut field = field(word, raw, context);
+        if number > 0 {
+            field.source.clear();
+            field.before.clear();
+        }
+        fields.push(field);
+    }
+    Ok(fields)
+}
+
+/// The value that an assignment gives: not split, no globs, no braces.
+pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> (Word, Value) {
+    let cells: Vec<Cell> = cells(&raw.pieces, state, context)
+        .into_iter()
+        .map(|cell| match cell {
+            Cell::Char { c, quoted } => Cell::Char {
+                c,
+                quoted: quoted || c != '~',
+            },
+            Cell::Value { value, .. } => Cell::Value { value, quoted: true },
+            other => other,
+        })
+        .collect();
+    let field = field(&cells, raw, context);
+    let value = Value {
+        choices: field.single_candidates().cloned().collect(),
+        exact: field.exact,
+    };
+    let value = if raw.pieces.is_empty() {
+        Value::literal("")
+    } else {
+        value
+    };
+    let word = if raw.pieces.is_empty() {
+        Word::Literal(String::new())
+    } else {
+        field.word
+    };
+    (word, value)
+}
+
+fn cells(pieces: &[Piece], state: &State, context: &ShellContext) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Plain(text) => cells.extend(text.chars().map(|c| Cell::Char { c, quoted: false })),
+            // An empty quoted text still makes a word.
+            Piece::Quoted(text) if text.is_empty() => cells.push(Cell::Value {
+                value: Rc::new(Value::literal("")),
+                quoted: true,
+            }),
+            Piece::Quoted(text) => cells.extend(text.chars().map(|c| Cell::Char { c, quoted: true })),
+            Piece::Parameter(parameter) => cells.push(Cell::Value {
+                value: Rc::new(value_of(parameter, state, context)),
+                quoted: parameter.quoted,
+            }),
+            Piece::Command { list, quoted, .. } => cells.push(Cell::Value {
+                value: Rc::new(super::constant::output(list)),
+                quoted: *quoted,
+            }),
+            Piece::Process { .. } => cells.push(Cell::Process),
+            Piece::Arithmetic(_) => cells.push(Cell::Value {
+                value: Rc::new(Value::unknown()),
+                quoted: true,
+            }),
+            Piece::Glob => cells.push(Cell::Glob),
+        }
+    }
+    cells
+}
+
+/// What a variable is, as far as the line and the context say.
+pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value {
+    if let Some(value) = state.variables.get(name) {
+        return value.clone();
+    }
+    let guess = |text: &str| Value {
+        choices: vec![Text::plain(text)],
+        exact: false,
+    };
+    match name {
+        "HOME" => context
+            .home
+            .as_ref()
+            .map_or_else(Value::unknown, |home| Value::literal(home.as_str())),
+        "PWD" => Value {
+            choices: state
+                .directories
+                .iter()
+                .map(|path| Text::plain(path.as_str()))
+                .collect(),
+            exact: !state.elsewhere,
+        },
+        "IFS" => guess(" "),
+        // Empty on a line of its own.
+        "@" | "*" => guess(""),
+        _ if name.chars().all(|c| c.is_ascii_digit()) && name != "0" => guess(""),
+        _ => Value::unknown(),
+    }
+}
+
+fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Value {
+    let mut value = if parameter.index.is_some() {
+        Value::unknown()
+    } else {
+        lookup(&parameter.name, state, context)
+    };
+    let operand = || -> Option<Text> {
+        let mut text = String::new();
+        for piece in &parameter.operand {
+            match piece {
+                Piece::Plain(part) | Piece::Quoted(part) => text.push_str(part),
+                _ => return None,
+            }
+        }
+        Some(Text::plain(text))
+    };
+    match parameter.operation {
+        Operation::Value => {}
+        Operation::Default => {
+            value.exact = false;
+            value.choices.extend(operand());
+        }
+        Operation::Alternative => {
+            value = Value {
+                choices: operand().into_iter().chain([Text::plain("")]).collect(),
+                exact: false,
+            };
+        }
+        Operation::Substring if parameter.name == "IFS" => value.exact = false,
+        Operation::Substring | Operation::Other | Operation::Evaluates => value = Value::unknown(),
+    }
+    value.trim();
+    value
+}
+
+/// A candidate while it is put together.
+#[derive(Clone, Debug, Default)]
+struct Draft {
+    done: Vec<Text>,
+    current: Option<Text>,
+}
+
+impl Draft {
+    fn push(&mut self, c: char, wildcard: bool, glob: bool) {
+        let text = self.current.get_or_insert_with(|| Text::plain(""));
+        if glob && !wildcard && matches!(c, '*' | '?' | '[' | ']' | '\\') {
+            text.text.push('\\');
+        }
+        text.text.push(c);
+        text.glob |= wildcard;
+    }
+
+    fn end(&mut self) {
+        self.done.extend(self.current.take());
+    }
+}
+
+fn field(cells: &[Cell], raw: &RawWord, context: &ShellContext) -> Field {
+    let glob = is_glob(cells);
+    let (mut exact, mut literal, mut process) = (true, !glob, false);
+    let mut drafts = vec![Draft::default()];
+    let mut cells = cells;
+    // `~` or `~user` at the beginning.
+    if let Some(Cell::Char { c: '~', quoted: false }) = cells.first() {
+        let end = cells
+            .iter()
+            .position(|cell| matches!(cell, Cell::Char { c: '/', .. }))
+            .unwrap_or(cells.len());
+        let (tilde, rest) = cells.split_at_checked(end).unwrap_or((cells, &[]));
+        match (&context.home, tilde) {
+            (Some(home), [_]) => {
+                for c in home
+                    .as_str()
+                    .chars()
+                    .filter(|_| home.as_str() != "/" || rest.is_empty())
+                {
+                    drafts.iter_mut().for_each(|draft| draft.push(c, false, glob));
+                }
+                cells = rest;
+            }
+            // A quoted name is no user's, so the text stays as it is.
+            _ if tilde
+                .iter()
+                .all(|cell| matches!(cell, Cell::Char { quoted: false, .. })) =>
+            {
+                exact = false;
+                literal = false;
+                drafts.clear();
+            }
+            _ => {}
+        }
+    }
+    let mut bracket = false;
+    for cell in cells {
+        match cell {
+            Cell::Char { c, quoted } => {
+                // A set `[a-z]` counts as any one character: wider than it is, never narrower.
+                let wildcard = glob && !quoted;
+                if bracket {
+                    bracket = *c != ']';
+                    continue;
+                }
+                let (c, wild) = match c {
+                    '[' if wildcard => {
+                        bracket = true;
+                        ('?', true)
+                    }
+                    '*' | '?' if wildcard => (*c, true),
+                    c => (*c, false),
+                };
+                drafts.iter_mut().for_each(|draft| draft.push(c, wild, glob));
+            }
+            Cell::Glob => drafts.iter_mut().for_each(|draft| draft.push('*', true, true)),
+            Cell::Process => {
+                process = true;
+                exact = false;
+                literal = false;
+                drafts.clear();
+            }
+            Cell::Value { value, quoted } => {
+                let empty_quotes = *quoted && value.exact && value.choices == [Text::plain("")];
+                literal &= empty_quotes;
+                exact &= value.exact;
+                if drafts.len() * value.choices.len() > CANDIDATES {
+                    exact = false;
+                    drafts.truncate((CANDIDATES / value.choices.len().max(1)).max(1));
+                }
+                let mut longer = Vec::new();
+                for choice in &value.choices {
+                    for draft in &drafts {
+                        longer.push(extended(draft, choice, *quoted, glob));
+                    }
+                }
+                drafts = longer;
+            }
+        }
+    }
+    let candidates: Vec<Vec<Text>> = drafts
+        .into_iter()
+        .map(|mut draft| {
+            draft.end();
+            draft.done
+        })
+        .collect();
+    let word = match candidates.as_slice() {
+        [only] if literal => match only.as_slice() {
+            [text] => Some(Word::Literal(text.text.clone())),
+            [] => Some(Word::Literal(String::new())),
+            _ => None,
+        },
+        _ => None,
+    };
+    Field {
+        word: word.unwrap_or_else(|| Word::Dynamic {
+            source: raw.source.clone(),
+            pattern: glob,
+        }),
+        source: raw.source.clone(),
+        before: raw.before.clone(),
+        candidates,
+        exact,
+        process,
+    }
+}
+
+/// The draft with a value added: split at blanks unless quoted.
+fn extended(draft: &Draft, choice: &Text, quoted: bool, glob: bool) -> Draft {
+    let mut draft = draft.clone();
+    if quoted && !choice.glob && choice.text.is_empty() {
+        draft.current.get_or_insert_with(|| Text::plain(""));
+    }
+    for c in choice.text.chars() {
+        if !quoted && matches!(c, ' ' | '\t' | '\n') {
+            draft.end();
+        } else if choice.glob {
+            // Already escaped where it has to be.
+            let text = draft.current.get_or_insert_with(|| Text::plain(""));
+            text.text.push(c);
+            text.glob = true;
+        } else {
+            let wildcard = !quoted && matches!(c, '*' | '?');
+            draft.push(c, wildcard, glob || wildcard);
+        }
+    }
+    draft
+}
+
+/// Whether unquoted characters make it a pattern over file names.
+fn is_glob(cells: &[Cell]) -> bool {
+    let mut open = false;
+    cells.iter().any(|cell| match cell {
+        Cell::Glob => true,
+        Cell::Char { c, quoted: false } => match c {
+            '*' | '?' => true,
+            '[' => {
+                open = true;
+                false
+            }
+            ']' => open,
+            _ => false,
+        },
+        _ => false,
+    })
+}

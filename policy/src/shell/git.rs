@@ -1,0 +1,294 @@
+//! What of git only looks, and which of its options run other programs.
+
+use super::{Word, options};
+
+/// Global options with a value in the next word.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+];
+
+/// A git command, split.
+#[derive(Debug, Default)]
+pub(super) struct Split {
+    /// Global options, as written up to `=`.
+    pub(super) globals: Vec<String>,
+    /// Number of the word after `-C`.
+    pub(super) folder: Option<usize>,
+    /// The subcommand, if it is certain.
+    pub(super) verb: Option<String>,
+    /// Number of the first word after it.
+    pub(super) rest: usize,
+}
+
+/// Splits the words after `git`.
+pub(super) fn split(words: &[Word]) -> Split {
+    let mut split = Split::default();
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        let Some(text) = word.literal() else {
+            split.globals.push("?".to_owned());
+            break;
+        };
+        if !text.starts_with('-') {
+            split.verb = Some(text.to_owned());
+            break;
+        }
+        let name = text.split('=').next().unwrap_or(text);
+        split.globals.push(name.to_owned());
+        if VALUED.contains(&text) {
+            if text == "-C" {
+                split.folder = Some(at);
+            }
+            at += 1;
+        }
+    }
+    split.rest = at;
+    split
+}
+
+/// The first option that makes git run another program or write elsewhere than into the repository.
+pub(super) fn escape(words: &[Word]) -> Option<String> {
+    let split = split(words);
+    // `-p` forces the pager, which the repository's configuration may name.
+    let global = [
+        "-c",
+        "--config-env",
+        "--exec-path",
+        "--git-dir",
+        "--work-tree",
+        "--super-prefix",
+    ];
+    if let Some(found) = split
+        .globals
+        .iter()
+        .find(|option| global.contains(&option.as_str()) || option.starts_with("-c"))
+    {
+        return Some(found.clone());
+    }
+    let long = [
+        "--upload-pack",
+        "--receive-pack",
+        "--exec",
+        "--ext-diff",
+        "--textconv",
+        "--output",
+        "--output-directory",
+        "--open-files-in-pager",
+        "--extcmd",
+        "--tool",
+        "--config",
+        "--template",
+        "--separate-git-dir",
+        "--gpg-sign",
+        "--exec-path",
+        "--filter-process",
+        "--tree-filter",
+        "--index-filter",
+        "--msg-filter",
+        "--env-filter",
+        "--commit-filter",
+        "--parent-filter",
+        "--tag-name-filter",
+        "--setup",
+        "--strategy",
+        "--remote",
+        "--editor",
+        "--use-askpass",
+        "--sendmail-cmd",
+        "--smtp-server",
+        "--to-cmd",
+        "--cc-cmd",
+    ];
+    let verb = split.verb.as_deref().unwrap_or_default();
+    for word in words.get(split.rest..).unwrap_or_default() {
+        let Some(text) = word.literal() else { continue };
+        if text == "--" {
+            break;
+        }
+        if text.starts_with("--") {
+            let name = text.split('=').next().unwrap_or(text);
+            // git takes any unique beginning. `--exec` of rebase, `--remote` of archive, `--config` of clone.
+            let meant = long
+                .iter()
+                .any(|long| long.starts_with(name) && (name.len() > 5 || name == *long));
+            let innocent = matches!(
+                (verb, name),
+                ("merge" | "pull" | "rebase" | "cherry-pick" | "revert", "--strategy")
+                    | (
+                        "branch" | "remote" | "ls-remote" | "submodule",
+                        "--remote" | "--remotes"
+                    )
+                    | ("difftool" | "mergetool", "--tool-help")
+                    | (_, "--exclude" | "--text")
+            );
+            if meant && !innocent {
+                return Some(name.to_owned());
+            }
+            continue;
+        }
+        let short = match verb {
+            "fetch" | "pull" | "ls-remote" => &["-u"][..0],
+            "clone" => &["-u", "-c"],
+            "grep" => &["-O"],
+            "rebase" => &["-x"],
+            "difftool" => &["-x", "-t"],
+            "format-patch" => &["-o"],
+            "archive" => &["-o"],
+            _ => &[][..],
+        };
+        if let Some(found) = short.iter().find(|short| text.starts_with(*short)) {
+            return Some((*found).to_owned());
+        }
+    }
+    // Words that are commands themselves.
+    let second = words.get(split.rest).and_then(Word::literal).unwrap_or_default();
+    match (verb, second) {
+        ("bisect", "run") | ("submodule", "foreach") | ("remote-ext" | "filter-branch" | "daemon" | "instaweb", _) => {
+            Some(format!("{verb} {second}").trim_end().to_owned())
+        }
+        // `ext::sh -c …` as a repository's address.
+        _ => words
+            .iter()
+            .filter_map(Word::literal)
+            .find(|text| text.starts_with("ext::") || text.starts_with("fd::"))
+            .map(str::to_owned),
+    }
+}
+
+/// Whether a git command only looks, if the repository's configuration runs nothing. `words` follow the word `git`.
+pub(super) fn only_looks(words: &[Word]) -> bool {
+    let split = split(words);
+    let rest = words.get(split.rest..).unwrap_or_default();
+    let texts: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
+    let Some(verb) = split.verb.as_deref() else {
+        return split
+            .globals
+            .iter()
+            .all(|option| matches!(option.as_str(), "--version" | "-v" | "--help" | "-h"))
+            && !split.globals.is_empty()
+            && rest.is_empty();
+    };
+    // Every global option asks: each changes the repository, the programs or the output.
+    if !split.globals.is_empty() || escape(words).is_some() {
+        return false;
+    }
+    // A word that is not certain could be an option that writes.
+    let Some(texts) = texts else { return false };
+    let parsed = options::parse(rest, options::Spec::default());
+    let operands = parsed.operands.len();
+    let first = texts.first().copied().unwrap_or_default();
+    let any = |names: &[&str]| parsed.has(names);
+    match verb {
+        "status" | "log" | "diff" | "show" | "blame" | "rev-parse" | "ls-files" | "ls-remote" | "cat-file"
+        | "describe" | "shortlog" | "rev-list" | "merge-base" | "for-each-ref" | "grep" => !any(&["--output", "-O"]),
+        // Only lists: a name makes or moves one, unless an option says that it is a pattern.
+        "branch" => {
+            let listing = any(&[
+                "--list",
+                "-l",
+                "--contains",
+                "--no-contains",
+                "--merged",
+                "--no-merged",
+                "--points-at",
+            ]);
+            let changes = [
+                "-d",
+                "-D",
+                "-m",
+                "-M",
+                "-c",
+                "-C",
+                "-f",
+                "-u",
+                "--delete",
+                "--move",
+                "--copy",
+                "--force",
+                "--set-upstream-to",
+                "--unset-upstream",
+                "--edit-description",
+                "--track",
+                "-t",
+                "--no-track",
+                "--create-reflog",
+            ];
+            !touches(&parsed, &changes) && (operands == 0 || listing)
+        }
+        "tag" => {
+            let listing = any(&[
+                "--list",
+                "-l",
+                "--contains",
+                "--no-contains",
+                "--merged",
+                "--no-merged",
+                "--points-at",
+                "-n",
+            ]);
+            let changes = [
+                "-d",
+                "-a",
+                "-s",
+                "-u",
+                "-f",
+                "-m",
+                "-F",
+                "-e",
+                "--delete",
+                "--annotate",
+                "--sign",
+                "--local-user",
+                "--force",
+                "--message",
+                "--file",
+                "--edit",
+                "--create-reflog",
+                "-v",
+                "--verify",
+            ];
+            !touches(&parsed, &changes) && (operands == 0 || listing)
+        }
+        "remote" => texts.iter().all(|text| matches!(*text, "-v" | "--verbose")) || first == "get-url",
+        "reflog" => !matches!(first, "expire" | "delete" | "drop" | "write" | "exists") || first == "exists",
+        "config" => {
+            first == "get"
+                || matches!(first, "--get" | "--get-all" | "--get-regexp")
+                    && !touches(
+                        &parsed,
+                        &[
+                            "--unset",
+                            "--add",
+                            "--replace-all",
+                            "-f",
+                            "--file",
+                            "-e",
+                            "--edit",
+                            "--global-write",
+                        ],
+                    )
+        }
+        "stash" => matches!(first, "list" | "show"),
+        "worktree" => first == "list",
+        "version" => true,
+        _ => false,
+    }
+}
+
+/// Whether one of the options was given, whole or as a beginning.
+fn touches(parsed: &options::Parsed, names: &[&str]) -> bool {
+    parsed.options.iter().any(|found| {
+        names.iter().any(|name| {
+            *name == found.name
+                || (found.name.len() > 3 && found.name.starts_with("--") && name.starts_with(&found.name))
+        })
+    })
+}

@@ -1,0 +1,191 @@
+//! Tells options from operands, as `getopt` does, given which options take a value.
+//!
+//! An option wrongly taken for one with a value hides the word after it, and so a file or a program. Hence an
+//! abbreviated long option (`--out`) gives its value *and* leaves the next word an operand.
+
+use super::Word;
+
+/// Which options of a program take a value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spec {
+    /// Short ones, as letters.
+    pub(super) short: &'static str,
+    /// Long ones, without the dashes.
+    pub(super) long: &'static [&'static str],
+}
+
+/// An option with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// `-o` or `--output`; a long one written short is completed.
+    pub(super) name: String,
+    pub(super) value: Attached,
+}
+
+/// Where an option's value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Attached {
+    /// It has none.
+    Nothing,
+    /// The word of this number.
+    Word(usize),
+    /// In the same word: `-ofile`, `--output=file`.
+    Text(String),
+    /// In the same word, known only at run time.
+    Unknown,
+}
+
+/// Arguments, told apart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parsed {
+    pub(super) options: Vec<Found>,
+    /// Numbers of the words that are operands.
+    pub(super) operands: Vec<usize>,
+}
+
+impl Parsed {
+    /// Whether one of these options was given.
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.options.iter().any(|found| names.contains(&found.name.as_str()))
+    }
+
+    /// The values of these options.
+    pub(super) fn values<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Attached> {
+        let named = |found: &&Found| names.contains(&found.name.as_str());
+        self.options.iter().filter(named).map(|found| &found.value)
+    }
+}
+
+/// Tells the arguments apart: `words` begins after the program's name, and numbers count from there.
+pub(super) fn parse<'a>(words: impl IntoIterator<Item = &'a Word>, spec: Spec) -> Parsed {
+    let mut parsed = Parsed::default();
+    let mut ended = false;
+    // The option that waits for the next word.
+    let mut waiting: Option<String> = None;
+    for (number, word) in words.into_iter().enumerate() {
+        if let Some(name) = waiting.take() {
+            parsed.options.push(Found {
+                name,
+                value: Attached::Word(number),
+            });
+            continue;
+        }
+        let (text, known) = match word {
+            Word::Literal(text) => (text.as_str(), true),
+            Word::Dynamic { source, .. } => (source.trim_start_matches(['"', '\'']), false),
+        };
+        if ended || !text.starts_with('-') || text == "-" {
+            parsed.operands.push(number);
+        } else if text == "--" {
+            ended = true;
+        } else if let Some(long) = text.strip_prefix("--") {
+            long_option(long, known, number, spec, &mut parsed, &mut waiting);
+        } else {
+            short_options(text, known, spec, &mut parsed, &mut waiting);
+        }
+    }
+    if let Some(name) = waiting {
+        parsed.options.push(Found {
+            name,
+            value: Attached::Nothing,
+        });
+    }
+    parsed
+}
+
+fn long_option(long: &str, known: bool, number: usize, spec: Spec, parsed: &mut Parsed, waiting: &mut Option<String>) {
+    let (name, value) = match long.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (long, None),
+    };
+    let exact = spec.long.contains(&name);
+    let whole = if exact {
+        Some(name)
+    } else {
+        spec.long
+            .iter()
+            .copied()
+            .find(|whole| name.len() > 1 && whole.starts_with(name))
+    };
+    let value = match value {
+        Some(_) if !known => Attached::Unknown,
+        Some(value) => Attached::Text(value.to_owned()),
+        None if exact => {
+            *waiting = Some(format!("--{name}"));
+            return;
+        }
+        None if whole.is_some() => Attached::Word(number + 1),
+        None if known => Attached::Nothing,
+        None => Attached::Unknown,
+    };
+    parsed.options.push(Found {
+        name: format!("--{}", whole.unwrap_or(name)),
+        value,
+    });
+}
+
+fn short_options(text: &str, known: bool, spec: Spec, parsed: &mut Parsed, waiting: &mut Option<String>) {
+    let letters = text.get(1..).unwrap_or_default();
+    for (at, letter) in letters.char_indices() {
+        let name = format!("-{letter}");
+        if spec.short.contains(letter) {
+            let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+            if rest.is_empty() {
+                *waiting = Some(name);
+            } else {
+                let value = if known {
+                    Attached::Text(rest.to_owned())
+                } else {
+                    Attached::Unknown
+                };
+                parsed.options.push(Found { name, value });
+            }
+            return;
+        }
+        parsed.options.push(Found {
+            name,
+            value: if known { Attached::Nothing } else { Attached::Unknown },
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(line: &str, spec: Spec) -> (Vec<String>, Vec<usize>) {
+        let words: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();
+        let parsed = parse(&words, spec);
+        let shown = parsed.options.iter().map(|found| match &found.value {
+            Attached::Nothing => found.name.clone(),
+            Attached::Word(number) => format!("{}@{number}", found.name),
+            Attached::Text(text) => format!("{}={text}", found.name),
+            Attached::Unknown => format!("{}=?", found.name),
+        });
+        (shown.collect(), parsed.operands)
+    }
+
+    const SPEC: Spec = Spec {
+        short: "no",
+        long: &["output", "lines"],
+    };
+
+    #[test]
+    fn values_are_not_operands() {
+        assert_eq!(told("-n 5 a", SPEC), (vec!["-n@1".into()], vec![2]));
+        assert_eq!(told("-rn5 a", SPEC), (vec!["-r".into(), "-n=5".into()], vec![1]));
+        assert_eq!(told("--output=x a", SPEC), (vec!["--output=x".into()], vec![1]));
+        assert_eq!(told("--output x a", SPEC), (vec!["--output@1".into()], vec![2]));
+    }
+
+    #[test]
+    fn an_abbreviation_hides_no_operand() {
+        assert_eq!(told("--out x a", SPEC), (vec!["--output@1".into()], vec![1, 2]));
+    }
+
+    #[test]
+    fn two_dashes_end_the_options() {
+        assert_eq!(told("-- -n -", SPEC), (vec![], vec![1, 2]));
+        assert_eq!(told("-", SPEC), (vec![], vec![0]));
+    }
+}

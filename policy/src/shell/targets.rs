@@ -1,0 +1,189 @@
+//! From a word to the files it names.
+
+use super::{
+    Access, FileAccess, FileTarget, Word,
+    expand::{Field, State, Text},
+};
+use crate::AbsPath;
+
+/// Collects the files of one command.
+pub(super) struct Files<'a> {
+    state: &'a State,
+    /// Where relative names start, instead of the working directory: `tar -C`, `git -C`.
+    pub(super) base: Option<Field>,
+    pub(super) redirection: bool,
+    pub(super) found: Vec<FileAccess>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(state: &'a State) -> Self {
+        Self {
+            state,
+            base: None,
+            redirection: false,
+            found: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, target: FileTarget, access: Access) {
+        self.found.push(FileAccess {
+            target,
+            access,
+            redirection: self.redirection,
+        });
+    }
+
+    /// The file that a word names.
+    pub(super) fn field(&mut self, field: &Field, access: Access) {
+        if field.process {
+            return;
+        }
+        for candidate in &field.candidates {
+            for text in candidate {
+                self.text(text, access);
+            }
+        }
+        if !field.exact {
+            let source = match &field.word {
+                Word::Dynamic { source, .. } => source,
+                Word::Literal(text) => text,
+            };
+            self.push(FileTarget::Unknown(source.clone()), access);
+        }
+    }
+
+    /// The file that a text names.
+    pub(super) fn name(&mut self, text: &str, access: Access) {
+        self.text(
+            &Text {
+                text: text.to_owned(),
+                glob: false,
+            },
+            access,
+        );
+    }
+
+    /// The working directory.
+    pub(super) fn here(&mut self, access: Access) {
+        self.name(".", access);
+    }
+
+    fn text(&mut self, text: &Text, access: Access) {
+        let name = text.text.as_str();
+        if name.is_empty() || (is_device(name) && matches!(access, Access::Read | Access::Write)) {
+            return;
+        }
+        if name.starts_with('/') {
+            self.below(&AbsPath::root(), text, access);
+            return;
+        }
+        if let Some(base) = self.base.clone() {
+            for directory in base.single_candidates() {
+                let joined = Text {
+                    text: format!("{}/{name}", directory.text),
+                    glob: text.glob || directory.glob,
+                };
+                self.anchored(&joined, access);
+            }
+            if !base.exact {
+                self.push(FileTarget::Unknown(name.to_owned()), access);
+            }
+            return;
+        }
+        self.anchored(text, access);
+    }
+
+    fn anchored(&mut self, text: &Text, access: Access) {
+        if text.text.starts_with('/') {
+            self.below(&AbsPath::root(), text, access);
+            return;
+        }
+        for directory in &self.state.directories {
+            self.below(directory, text, access);
+        }
+        if self.state.elsewhere {
+            self.push(FileTarget::Unknown(text.text.clone()), access);
+        }
+    }
+
+    fn below(&mut self, directory: &AbsPath, text: &Text, access: Access) {
+        let target = if text.glob {
+            pattern(directory, &text.text)
+        } else {
+            FileTarget::Path(directory.join(&text.text))
+        };
+        self.push(target, access);
+    }
+}
+
+/// A device that is no file anybody could want to protect: nothing, the own streams, descriptors.
+pub(super) fn is_device(name: &str) -> bool {
+    matches!(
+        name,
+        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/zero" | "/dev/full" | "/dev/tty"
+    ) || name
+        .strip_prefix("/dev/fd/")
+        .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// A pattern below a directory, its `.` and `..` resolved as far as that can be done.
+fn pattern(directory: &AbsPath, text: &str) -> FileTarget {
+    let mut folder = directory.clone();
+    let mut rest: Vec<&str> = Vec::new();
+    let relative = if text.starts_with('/') {
+        folder = AbsPath::root();
+        text.trim_start_matches('/')
+    } else {
+        text
+    };
+    for segment in relative.split('/') {
+        match segment {
+            "" | "." => {}
+            // What lies above a folder that a wildcard chooses is anybody's guess.
+            ".." if !rest.is_empty() => return FileTarget::Unknown(text.to_owned()),
+            _ if rest.is_empty() && !has_wildcard(segment) => folder = folder.join(&unescaped(segment)),
+            _ => rest.push(segment),
+        }
+    }
+    if rest.is_empty() {
+        return FileTarget::Path(folder);
+    }
+    let mut pattern = String::new();
+    for segment in folder.segments() {
+        pattern.push('/');
+        for c in segment.chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+    }
+    for segment in rest {
+        pattern.push('/');
+        pattern.push_str(segment);
+    }
+    FileTarget::Pattern { folder, pattern }
+}
+
+fn has_wildcard(segment: &str) -> bool {
+    let mut escaped = false;
+    segment.chars().any(|c| {
+        let wildcard = !escaped && matches!(c, '*' | '?');
+        escaped = c == '\\' && !escaped;
+        wildcard
+    })
+}
+
+fn unescaped(segment: &str) -> String {
+    let mut text = String::new();
+    let mut escaped = false;
+    for c in segment.chars() {
+        if c == '\\' && !escaped {
+            escaped = true;
+        } else {
+            text.push(c);
+            escaped = false;
+        }
+    }
+    text
+}
