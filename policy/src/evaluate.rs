@@ -65,7 +65,11 @@ pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
     } else if request.sandboxed_execution && matches!(request.call.action, Action::Shell { .. }) {
         obligations = vec![Obligation::RunInSandbox];
     }
-    let suggested_rules = suggestions(&parts);
+    let suggested_rules = if world.a_rule_could_allow() {
+        suggestions(&parts)
+    } else {
+        Vec::new()
+    };
     Decision {
         verdict,
         decided_by: first.decided_by,
@@ -200,6 +204,12 @@ impl World<'_> {
                 | Action::Other
                 | Action::Search(crate::call::Search::Web { .. })
         )
+    }
+
+    /// Whether a rule could change the answer at all: not in plan mode, and not where facts are missing.
+    fn a_rule_could_allow(&self) -> bool {
+        let facts = &self.request.facts;
+        self.request.mode != Mode::Plan && facts.failures.is_empty() && (facts.vouched || !self.rests_on_the_host())
     }
 
     /// The strictest rule on the tool itself or a field of its input, with this effect.

@@ -79,11 +79,7 @@ pub const PROTECTED: &[Protected] = &[
     Protected {
         segments: &[".cursor"],
         exempt: &["worktrees"],
-        sandbox: &[
-            ".cursor/*.json",
-            ".cursor/**/*.json",
-            ".cursor/.workspace-trusted",
-        ],
+        sandbox: &[".cursor/*.json", ".cursor/**/*.json", ".cursor/.workspace-trusted"],
         reason: AGENT,
     },
     Protected {

@@ -113,13 +113,8 @@ impl World<'_> {
         if let Cover::Rule(id) = cover {
             return Part::by_rule(self, id, subject).unless_unknown(known, unknown);
         }
-        let allows = self
-            .rules
-            .index()
-            .paths(allow_verb(access), Effect::Allow)
-            .iter()
-            .copied();
-        if let Some(id) = self.strictest(allows, |id| self.allow_covers(id, path)) {
+        let allows = self.rules.index().paths(allow_verb(access), Effect::Allow);
+        if let Some(id) = self.allow_covering(allows, path) {
             return Part::by_rule(self, id, subject);
         }
         let inside = self.is_inside(path);
@@ -239,16 +234,17 @@ impl World<'_> {
         }
         // A name that only a wildcard covers: a rule that covers it covers all names there.
         let any_name = folder.join("\u{1}any\u{1}");
-        let allows = self
-            .rules
-            .index()
-            .paths(allow_verb(access), Effect::Allow)
-            .iter()
-            .copied();
-        let covers_all = |id: RuleId| {
-            self.allow_covers(id, folder) || (self.is_plain_folder(folder) && self.narrow_covers_name(id, &any_name))
+        let allows = self.rules.index().paths(allow_verb(access), Effect::Allow);
+        // Where the folder is no link, the spelling of a name in it decides.
+        let by_name = || {
+            let covers = |id: &RuleId| self.covers_name(*id, &any_name);
+            allows
+                .iter()
+                .copied()
+                .find(covers)
+                .filter(|_| self.is_plain_folder(folder))
         };
-        if let Some(id) = self.strictest(allows, covers_all) {
+        if let Some(id) = self.allow_covering(allows, folder).or_else(by_name) {
             return Part::by_rule(self, id, subject);
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
@@ -258,11 +254,6 @@ impl World<'_> {
 
     fn is_plain_folder(&self, folder: &AbsPath) -> bool {
         self.real(folder) == Some(folder)
-    }
-
-    fn narrow_covers_name(&self, id: RuleId, name: &AbsPath) -> bool {
-        // Named and real folder are one, so the name's spelling decides.
-        self.rules.get(id).is_some() && self.deny_covers(id, name)
     }
 
     /// Judges an access to a path that is only known when the line runs.

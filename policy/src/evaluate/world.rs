@@ -103,11 +103,19 @@ impl<'a> World<'a> {
         pattern.as_ref().is_none_or(either) && !item.rule.exceptions.iter().any(either)
     }
 
-    /// Whether an allow covers a path: as named and where it really leads.
-    pub(super) fn allow_covers(&self, id: RuleId, path: &AbsPath) -> bool {
-        self.rules.get(id).is_some_and(|item| {
-            self.covers_spelling(item, path) && self.real(path).is_some_and(|real| self.covers_spelling(item, real))
-        })
+    /// The strictest allow that covers a path as named, if one (that one or another) also covers where it really leads.
+    pub(super) fn allow_covering(&self, ids: &[RuleId], path: &AbsPath) -> Option<RuleId> {
+        let covering = |path: &AbsPath| {
+            let covers = |id: &RuleId| self.rules.get(*id).is_some_and(|item| self.covers_spelling(item, path));
+            ids.iter().copied().find(covers)
+        };
+        let named = covering(path)?;
+        covering(self.real(path)?).and(Some(named))
+    }
+
+    /// Whether one spelling of a path is covered, without asking where it leads.
+    pub(super) fn covers_name(&self, id: RuleId, path: &AbsPath) -> bool {
+        self.rules.get(id).is_some_and(|item| self.covers_spelling(item, path))
     }
 
     /// Whether a deny or ask covers a path: as named or where it really leads.

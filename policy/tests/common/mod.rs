@@ -1,0 +1,122 @@
+//! What several test programs need: requests with the ordinary facts.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::sync::Arc;
+
+use portcullis_policy::{
+    AbsPath, Decision, DocumentOrigin, EffectiveRuleset, Facts, Layer, Mode, PolicyDocument, Request, ToolCall,
+    call::normalise,
+    evaluate,
+    facts::{PathFact, PathKind, Repository},
+    facts_needed,
+    request::{Interactivity, Workspace},
+};
+use serde_json::{Value, json};
+
+pub fn path(text: &str) -> AbsPath {
+    AbsPath::parse(text).unwrap()
+}
+
+pub fn workspace() -> Workspace {
+    Workspace {
+        root: path("/home/dev/proj"),
+        additional_roots: Vec::new(),
+        cwd: path("/home/dev/proj"),
+        home: Some(path("/home/dev")),
+    }
+}
+
+pub fn call(tool: &str, input: Value) -> ToolCall {
+    normalise("claude", tool, input.as_object().unwrap().clone()).unwrap()
+}
+
+pub fn bash(command: &str) -> ToolCall {
+    call("Bash", json!({ "command": command }))
+}
+
+pub fn read(file: &str) -> ToolCall {
+    call("Read", json!({ "file_path": file }))
+}
+
+pub fn edit(file: &str) -> ToolCall {
+    call(
+        "Edit",
+        json!({ "file_path": file, "old_string": "a", "new_string": "b" }),
+    )
+}
+
+pub fn fetch(url: &str) -> ToolCall {
+    call("WebFetch", json!({ "url": url, "prompt": "x" }))
+}
+
+/// A trusted project whose repository runs nothing, programs of the system, no links.
+pub fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
+    let needed = facts_needed(&call.action, workspace);
+    Facts {
+        vouched: true,
+        paths: needed
+            .paths
+            .into_iter()
+            .map(|named| {
+                let fact = PathFact {
+                    real: Some(named.clone()),
+                    kind: PathKind::Unknown,
+                };
+                (named, fact)
+            })
+            .collect(),
+        programs: needed
+            .programs
+            .into_iter()
+            .map(|name| {
+                let found = path("/usr/bin").join(&name);
+                (name, Some(found))
+            })
+            .collect(),
+        repository: Repository::Known {
+            root: workspace.root.clone(),
+            executing_keys: Vec::new(),
+        },
+        project_trusted: true,
+        ..Facts::default()
+    }
+}
+
+pub fn request(call: ToolCall, mode: Mode) -> Request {
+    let workspace = workspace();
+    let facts = facts(&call, &workspace);
+    Request {
+        agent: "claude".to_owned(),
+        mode,
+        interactivity: Interactivity::Interactive,
+        workspace,
+        call,
+        facts,
+        sandboxed_execution: false,
+    }
+}
+
+pub fn document(layer: Layer, json: &Value) -> Arc<PolicyDocument> {
+    let origin = DocumentOrigin {
+        layer,
+        name: format!("{layer}.jsonc"),
+        folder: None,
+    };
+    Arc::new(PolicyDocument::parse(&json.to_string(), origin).unwrap())
+}
+
+pub fn rules(layer: Layer, allow: &[&str], ask: &[&str], deny: &[&str]) -> Arc<PolicyDocument> {
+    document(
+        layer,
+        &json!({ "permissions": { "allow": allow, "ask": ask, "deny": deny } }),
+    )
+}
+
+pub fn merged(documents: &[Arc<PolicyDocument>]) -> EffectiveRuleset {
+    EffectiveRuleset::merge(documents, true)
+}
+
+pub fn decide(documents: &[Arc<PolicyDocument>], request: &Request) -> Decision {
+    evaluate(&merged(documents), request)
+}
