@@ -18,6 +18,3 @@ pub mod push;
 pub mod run;
 pub mod serve;
 pub mod store;
-
-/// The policy of a fresh server.
-pub const STARTER: &str = "{ \"permissions\": { \"deny\": [], \"ask\": [], \"allow\": [] } }\n";

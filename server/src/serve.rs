@@ -47,12 +47,15 @@ use crate::{
     },
 };
 
+/// Puts something in front of a store.
+pub type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
+
 /// What tests put in the place of the real thing.
 pub struct Seams {
     /// Evaluates requests.
     pub evaluator: Evaluator,
     /// Wraps the store.
-    pub wrap_store: Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>,
+    pub wrap_store: WrapStore,
     /// Bounds the database, as a small disk would.
     pub max_pages: Option<u32>,
     /// The policy of a fresh server.
@@ -65,7 +68,7 @@ impl Default for Seams {
             evaluator: crate::decide::engine(),
             wrap_store: Box::new(|store| store),
             max_pages: None,
-            starter: crate::STARTER,
+            starter: portcullis_policy::starter::TEAM,
         }
     }
 }

@@ -115,7 +115,7 @@ pub fn is_open(path: &str) -> bool {
 pub fn printed() -> String {
     let mut text = format!("{:<50}", "");
     for role in Role::ALL {
-        text.push_str(&format!("{role:<9}"));
+        text.push_str(&format!("{:<9}", role.as_str()));
     }
     for line in &TABLE {
         text.truncate(text.trim_end().len());

@@ -98,11 +98,19 @@ mod tests {
     fn near_misses_are_no_tokens() {
         let good = format!("pcl_agent_{}", "a".repeat(43));
         assert!(Token::parse(&good).is_ok());
-        let bad = ["", "pcl_", "pcl_agent_", &good[1..], &good[..52], &format!("{good}a")];
+        let short = good.strip_suffix('a').unwrap();
+        let bad = [
+            "",
+            "pcl_",
+            "pcl_agent_",
+            good.strip_prefix('p').unwrap(),
+            short,
+            &format!("{good}a"),
+        ];
         let other = [
             good.replace("agent", "root"),
             good.replacen('a', "é", 1),
-            format!("{}+", &good[..52]),
+            format!("{short}+"),
         ];
         for text in bad.into_iter().chain(other.iter().map(String::as_str)) {
             assert_eq!(Token::parse(text), Err(InvalidToken), "{text}");
@@ -112,6 +120,7 @@ mod tests {
     #[test]
     fn a_token_prints_as_stars() {
         let token = Token::generate(Role::Admin).unwrap();
-        assert!(!format!("{token:?}").contains(&token.expose()[10..]));
+        let secret = token.expose().rsplit_once("admin_").unwrap().1;
+        assert!(!format!("{token:?}").contains(secret));
     }
 }

@@ -368,3 +368,6 @@ async fn close(connection: SqliteConnection) {
         tracing::error!(%error, "cannot close the database");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,7 +43,9 @@ impl Interceptor for Credentials {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         for (name, token) in &self.0 {
             let value = format!("Bearer {token}").parse().unwrap();
-            request.metadata_mut().insert(AsciiMetadataKey::from_static(name), value);
+            request
+                .metadata_mut()
+                .insert(AsciiMetadataKey::from_static(name), value);
         }
         Ok(request)
     }
@@ -66,11 +68,17 @@ impl Credentials {
 
 /// A configuration with free port, and what `settings` say as environment variables.
 pub(crate) fn config(data: &Path, settings: &[(&str, &str)]) -> Config {
-    let variable = |(key, value): &(&str, &str)| (format!("PORTCULLIS_SERVER_{}", key.to_uppercase()), (*value).to_owned());
-    let environment =
-        Environment { variables: settings.iter().map(variable).collect::<BTreeMap<_, _>>(), ..Default::default() };
-    let flags =
-        Flags { data_dir: Some(data.to_owned()), listen: Some("127.0.0.1:0".to_owned()), ..Default::default() };
+    let variable =
+        |(key, value): &(&str, &str)| (format!("PORTCULLIS_SERVER_{}", key.to_uppercase()), (*value).to_owned());
+    let environment = Environment {
+        variables: settings.iter().map(variable).collect::<BTreeMap<_, _>>(),
+        ..Default::default()
+    };
+    let flags = Flags {
+        data_dir: Some(data.to_owned()),
+        listen: Some("127.0.0.1:0".to_owned()),
+        ..Default::default()
+    };
     Config::check(&Sources::read(&flags, &environment)).unwrap()
 }
 
@@ -80,7 +88,10 @@ pub(crate) async fn start() -> Running {
 }
 
 pub(crate) fn scripted() -> Seams {
-    Seams { evaluator: evaluator(), ..Default::default() }
+    Seams {
+        evaluator: evaluator(),
+        ..Default::default()
+    }
 }
 
 pub(crate) async fn start_with(seams: Seams, settings: &[(&str, &str)]) -> Running {
@@ -93,8 +104,17 @@ pub(crate) async fn start_with(seams: Seams, settings: &[(&str, &str)]) -> Runni
 
 pub(crate) async fn start_on(data: &Path, seams: Seams, settings: &[(&str, &str)]) -> Result<Running, ServeError> {
     let server = Server::start(&config(data, settings), seams).await?;
-    let channel = Endpoint::from_shared(server.url().to_owned()).unwrap().connect().await.unwrap();
-    Ok(Running { server, data: data.to_owned(), channel, _temp: None })
+    let channel = Endpoint::from_shared(server.url().to_owned())
+        .unwrap()
+        .connect()
+        .await
+        .unwrap();
+    Ok(Running {
+        server,
+        data: data.to_owned(),
+        channel,
+        _temp: None,
+    })
 }
 
 impl Running {
@@ -112,7 +132,10 @@ impl Running {
     }
 
     pub(crate) fn host(&self) -> DecisionServiceClient<Client> {
-        self.decisions(Credentials::forwarding(&self.token(Role::Host), &self.token(Role::Agent)))
+        self.decisions(Credentials::forwarding(
+            &self.token(Role::Host),
+            &self.token(Role::Agent),
+        ))
     }
 
     pub(crate) fn policies(&self) -> PolicyServiceClient<Client> {
@@ -124,12 +147,19 @@ impl Running {
     }
 
     pub(crate) async fn records(&self, filter: v1::RecordFilter) -> Vec<v1::AuditRecord> {
-        let request = v1::QueryRequest { filter: Some(filter), page_size: 1000, before_sequence: 0 };
+        let request = v1::QueryRequest {
+            filter: Some(filter),
+            page_size: 1000,
+            before_sequence: 0,
+        };
         self.trail().query(request).await.unwrap().into_inner().records
     }
 
     pub(crate) async fn decision_records(&self) -> Vec<(v1::AuditRecord, v1::DecisionRecord)> {
-        let filter = v1::RecordFilter { kind: v1::RecordKind::Decision.into(), ..Default::default() };
+        let filter = v1::RecordFilter {
+            kind: v1::RecordKind::Decision.into(),
+            ..Default::default()
+        };
         let records = self.records(filter).await.into_iter();
         records
             .map(|record| match record.body.clone() {
@@ -144,11 +174,18 @@ impl Running {
 pub(crate) fn shell(command: &str) -> v1::DecideRequest {
     v1::DecideRequest {
         request_id: uuid::Uuid::now_v7().to_string(),
-        agent: Some(v1::Agent { name: "claude".into(), version: "2.0.1".into() }),
+        agent: Some(v1::Agent {
+            name: "claude".into(),
+            version: "2.0.1".into(),
+        }),
         session_id: "5d3c1b6e-8f53-4b8a-9d0e-0b6c2f1f2a11".into(),
         mode: v1::Mode::Default.into(),
         interactivity: v1::Interactivity::Interactive.into(),
-        workspace: Some(v1::Workspace { roots: vec!["/w".into()], cwd: "/w".into(), home: "/home/p".into() }),
+        workspace: Some(v1::Workspace {
+            roots: vec!["/w".into()],
+            cwd: "/w".into(),
+            home: "/home/p".into(),
+        }),
         call: Some(v1::ToolCall {
             tool_name: "Bash".into(),
             input_json: serde_json::json!({ "command": command }).to_string().into_bytes(),
@@ -159,14 +196,20 @@ pub(crate) fn shell(command: &str) -> v1::DecideRequest {
 }
 
 pub(crate) fn headless(command: &str) -> v1::DecideRequest {
-    v1::DecideRequest { interactivity: v1::Interactivity::Headless.into(), ..shell(command) }
+    v1::DecideRequest {
+        interactivity: v1::Interactivity::Headless.into(),
+        ..shell(command)
+    }
 }
 
 /// The same with what a host adds, for execution.
 pub(crate) fn execution(argv: &[&str]) -> v1::DecideRequest {
     let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
     v1::DecideRequest {
-        execution: Some(v1::Execution { argv: argv.clone(), timeout: None }),
+        execution: Some(v1::Execution {
+            argv: argv.clone(),
+            timeout: None,
+        }),
         facts: Some(facts()),
         ..shell(&portcullis_policy::shell::quote(&argv))
     }
@@ -176,8 +219,14 @@ pub(crate) fn facts() -> v1::HostFacts {
     v1::HostFacts {
         host_id: "ab".repeat(32),
         uid: 1000,
-        repository: Some(v1::RepositoryFact { state: v1::RepositoryState::None.into(), ..Default::default() }),
-        sandbox: Some(v1::Enforcement { status: v1::EnforcementStatus::Full.into(), ..Default::default() }),
+        repository: Some(v1::RepositoryFact {
+            state: v1::RepositoryState::None.into(),
+            ..Default::default()
+        }),
+        sandbox: Some(v1::Enforcement {
+            status: v1::EnforcementStatus::Full.into(),
+            ..Default::default()
+        }),
         own_secret_paths: vec!["/home/p/.local/share/portcullis/tokens".into()],
         ..Default::default()
     }
@@ -198,7 +247,13 @@ pub(crate) fn evaluator() -> Evaluator {
 }
 
 pub(crate) fn command(request: &Question) -> String {
-    request.call.input.get("command").and_then(|command| command.as_str()).unwrap_or_default().to_owned()
+    request
+        .call
+        .input
+        .get("command")
+        .and_then(|command| command.as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 pub(crate) fn decision(verdict: Verdict, subject: &str) -> Decision {

@@ -3,6 +3,8 @@
 
 mod auth;
 mod decisions;
+mod edge;
+mod engine;
 mod harness;
 mod lifecycle;
 mod policy;

@@ -206,3 +206,16 @@ fn effect(verdict: Verdict) -> &'static str {
         Verdict::Deny => "deny",
     }
 }
+
+/// How SQLite would look for the newest records.
+#[cfg(test)]
+pub(super) async fn plan(pool: &SqlitePool, team: &TeamId, filter: &Filter) -> String {
+    let sql = query(team, filter, Page::Before(None), 100).into_string();
+    let mut explain = QueryBuilder::<Sqlite>::new("EXPLAIN QUERY PLAN ");
+    explain.push(sql);
+    let rows = explain.build().fetch_all(pool).await.unwrap();
+    rows.iter()
+        .map(|row| row.get::<String, _>("detail"))
+        .collect::<Vec<_>>()
+        .join("; ")
+}
