@@ -9,6 +9,19 @@ use tonic::{Code, Status};
 
 use crate::token::TokenError;
 
+/// An error with all its causes on one line, for where there is no room for more.
+#[must_use]
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
 /// Who is talked to, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -234,6 +247,7 @@ impl CallError {
                 Self::Refused { target, message }
             }
             Code::DeadlineExceeded => Self::Late { target, after },
+            Code::Unimplemented => Self::Unusable { target, fault: message },
             // A status that the other side sent has no source; one that the transport made up has.
             _ => match status.source() {
                 Some(source) => Self::Lost {

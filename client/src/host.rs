@@ -137,7 +137,7 @@ impl Host {
     pub async fn decide_or(&self, question: &Question, fail_mode: FailureVerdict) -> Answer {
         match self.decide(question).await {
             Ok(answer) => answer,
-            Err(error) => Answer::failure(fail_mode, &error.to_string()),
+            Err(error) => Answer::failure(fail_mode, &crate::error::chain(&error)),
         }
     }
 

@@ -291,6 +291,42 @@ fn signals_are_passed_on() {
 }
 
 #[test]
+fn signals_get_through_while_nobody_reads_the_output() {
+    let fake = runner();
+    let mut child = fake.program(&["run", "--", "flood-until-signal"]).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut some = [0_u8; 1024];
+    out.read_exact(&mut some).unwrap();
+    let sent = Command::new("kill")
+        .args(["-s", "TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    // The fake notes the signal while the pipe is full; only then is it read to its end.
+    fake.until(|seen| seen.run.iter().any(|line| line == "signal 15"));
+    std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+    assert_eq!(wait(child), Some(143));
+}
+
+#[test]
+fn whoever_interrupts_again_and_again_does_not_wait_for_the_command() {
+    let fake = runner();
+    let mut child = fake.program(&["run", "--", "deaf"]).spawn().unwrap();
+    let mut ready = [0_u8; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    for count in 1..=4 {
+        Command::new("kill")
+            .args(["-s", "INT", &child.id().to_string()])
+            .status()
+            .unwrap();
+        if count < 4 {
+            fake.until(|seen| seen.run.iter().filter(|line| *line == "signal 2").count() == count);
+        }
+    }
+    assert_eq!(wait(child), Some(130));
+}
+
+#[test]
 fn what_is_not_allowed_does_not_run() {
     for effect in [Effect::Ask, Effect::Deny] {
         let fake = Fake::says(Says::effect(effect));

@@ -562,6 +562,30 @@ fn nobody_to_ask_is_a_denial() {
 }
 
 #[test]
+fn a_session_that_never_asks_is_denied_when_nothing_can_be_decided() {
+    let fake = Fake::absent();
+    let text = fixture("claude", "PreToolUse.Bash").replace("\"default\"", "\"dontAsk\"");
+    let told = fake.run_with(&["hook", "claude"], text.as_bytes());
+    assert_eq!(permission(&assert_refused("claude", &told)), Some("deny"));
+    let told = fake.run_with(&["hook", "claude", "--permission-mode", "dontAsk"], b"{");
+    assert_eq!(permission(&assert_refused("claude", &told)), Some("deny"));
+}
+
+#[test]
+fn an_ask_that_cursor_does_not_enforce_says_how_to_get_approval() {
+    let mut asked = answer(Effect::Ask);
+    asked.suggested_rules = vec!["Delete(/old.txt)".into()];
+    let fake = Fake::says(Says::Answer(Box::new(asked)));
+    let told = fake.run_with(&["hook", "cursor"], fixture("cursor", "preToolUse.Delete").as_bytes());
+    let value = assert_refused("cursor", &told);
+    assert_eq!(permission(&value), Some("deny"));
+    assert!(
+        value["agent_message"].as_str().unwrap().contains("`Delete(/old.txt)`"),
+        "{value}"
+    );
+}
+
+#[test]
 fn the_process_ends_though_its_input_stays_open() {
     // An oversized payload is answered before it was read to its end.
     let fake = Fake::absent();

@@ -52,10 +52,11 @@ pub(crate) async fn main(command: &AuditCommand, host: &HostArgs) -> Result<u8, 
             server,
         } => {
             let after = if *from_start { Some(0) } else { *after };
-            let options = server.options(host)?;
             let filter = filter.to_filter();
+            // Asked anew before each connection: a server that restarts may listen elsewhere.
+            let options = || server.options(host);
             tokio::select! {
-                result = tail(&options, &filter, after, *format) => result,
+                result = tail(options, &filter, after, *format) => result,
                 interrupt = signal::ctrl_c() => interrupt
                     .map(|()| 0)
                     .map_err(|cause| Failure::io("cannot listen to signals", cause)),
@@ -97,8 +98,13 @@ async fn query(server: &Server, filter: &Filter, limit: u64, format: Format) -> 
     Ok(0)
 }
 
-async fn tail(options: &ServerOptions, filter: &Filter, after: Option<u64>, format: Format) -> Result<u8, Failure> {
-    let mut server = Server::connect(options).await?;
+async fn tail(
+    options: impl Fn() -> Result<ServerOptions, Failure>,
+    filter: &Filter,
+    after: Option<u64>,
+    format: Format,
+) -> Result<u8, Failure> {
+    let mut server = Server::connect(&options()?).await?;
     // Where to go on is settled once, so that no record between two connections is missed.
     let mut last = match after {
         Some(after) => after,
@@ -127,7 +133,9 @@ async fn tail(options: &ServerOptions, filter: &Filter, after: Option<u64>, form
         loop {
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);
-            match Server::connect(options).await {
+            // No address: it is about to start.
+            let Ok(options) = options() else { continue };
+            match Server::connect(&options).await {
                 Ok(again) => {
                     server = again;
                     break;

@@ -113,8 +113,13 @@ pub(crate) fn text(answer: &Answer, asked: &str) -> String {
         }
     }
     if answer.verdict() != Verdict::Allow {
-        if !answer.agent_message.is_empty() && answer.agent_message != answer.user_message {
-            let _ = writeln!(out, "      help: {}", printable(&answer.agent_message));
+        // The agent's message often begins with the person's, which is shown already.
+        let rest = answer.agent_message.strip_prefix(&answer.user_message);
+        let help = rest
+            .unwrap_or(&answer.agent_message)
+            .trim_start_matches(['.', ':', ';', ' ']);
+        if !help.is_empty() {
+            let _ = writeln!(out, "      help: {}", printable(help));
         }
         if let Some(rule) = answer.suggested_rules.first() {
             let _ = writeln!(

@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use portcullis_client::{Answer, Host, HostOptions, Question};
+use portcullis_client::{Answer, Host, HostOptions, Mode, Question, question::Interactivity};
 use serde_json::Value;
 
 use super::{
@@ -69,11 +69,36 @@ impl AgentKind {
     }
 
     /// The answer when nothing could be decided: ask or deny, never allow.
-    fn failure(self, event: Option<&str>, session: &SessionArgs, reason: &str) -> Value {
-        let reason = format!("Portcullis cannot decide: {reason}");
+    fn failure(self, event: Option<&str>, asking: Asking, reason: &str) -> Value {
+        let reason = shortened(&format!("Portcullis cannot decide: {reason}"));
         match self {
-            Self::Claude => claude::failure(event, session.headless, &shortened(&reason)),
-            Self::Cursor => cursor::failure(event, session.headless, &shortened(&reason)),
+            Self::Claude => claude::failure(event, asking, &reason),
+            Self::Cursor => cursor::failure(event, asking, &reason),
+        }
+    }
+}
+
+/// Whether a person can be asked, as far as it is known when something fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asking {
+    Possible,
+    Impossible,
+}
+
+impl Asking {
+    fn in_session(session: &SessionArgs) -> Self {
+        if session.headless || session.permission_mode == Some(Mode::DontAsk) {
+            Self::Impossible
+        } else {
+            Self::Possible
+        }
+    }
+
+    fn about(question: &Question) -> Self {
+        if question.interactivity == Interactivity::Headless || question.mode == Some(Mode::DontAsk) {
+            Self::Impossible
+        } else {
+            Self::Possible
         }
     }
 }
@@ -109,8 +134,11 @@ pub(crate) fn main(hook: &HookArgs, host: &HostArgs) -> u8 {
         Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => return refuse("internal error"),
         Err(mpsc::RecvTimeoutError::Timeout) => {
             let reason = format!("no decision within {} ms", hook.deadline_ms);
-            hook.agent
-                .failure(event.get().map(String::as_str), &hook.session, &reason)
+            hook.agent.failure(
+                event.get().map(String::as_str),
+                Asking::in_session(&hook.session),
+                &reason,
+            )
         }
     };
     match write(&value) {
@@ -130,17 +158,17 @@ fn answer(
         let text = String::from_utf8(bytes).map_err(|_| "the payload is not UTF-8".to_owned())?;
         Ok(agent.read(text.strip_prefix('\u{feff}').unwrap_or(&text)))
     });
-    let failed = |reason: &str| agent.failure(event.get().map(String::as_str), session, reason);
+    let failed = |asking, reason: &str| agent.failure(event.get().map(String::as_str), asking, reason);
     match step {
         Ok(Step::Answer(value)) => value,
         Ok(Step::Decide(mut question, form)) => {
             session.apply(&mut question);
             match decide(&question, options, deadline) {
                 Ok(answer) => form.render(&answer),
-                Err(failure) => failed(&failure.line()),
+                Err(failure) => failed(Asking::about(&question), &failure.line()),
             }
         }
-        Ok(Step::Fail(reason)) | Err(reason) => failed(&reason),
+        Ok(Step::Fail(reason)) | Err(reason) => failed(Asking::in_session(session), &reason),
     }
 }
 

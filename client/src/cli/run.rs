@@ -9,6 +9,7 @@ use std::{
     thread,
 };
 
+use futures_util::FutureExt as _;
 use portcullis_client::{
     Event, Host, HostOptions, Question,
     run::{End, Input, MAX_INPUT_BYTES, Outcome},
@@ -56,39 +57,31 @@ pub(crate) async fn main(command: &RunArgs, host: &HostArgs) -> Result<u8, Failu
         }
     };
     // Signals are caught before the command starts, so that none ends this program and leaves the command behind.
-    let mut signals = Signals::new()?;
+    let signals = Signals::new()?;
     let mut running = host.run(permit, std::env::vars_os()).await?;
     let input = running.input();
     let reader = read_stdin();
     let feeding = tokio::spawn(feed(reader, input.clone()));
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
-    let mut interrupts = 0;
+    // Beside the loop, so that signals get through while nobody reads the output.
+    let forwarding = tokio::spawn(forward(signals, input));
     let outcome = loop {
-        tokio::select! {
-            event = running.next() => match event? {
-                Some(Event::Stdout(bytes)) => {
-                    if let Err(error) = pass(&mut out, &bytes).await {
-                        return closed(&error);
-                    }
+        match running.next().await? {
+            Some(Event::Stdout(bytes)) => {
+                if let Err(error) = pass(&mut out, &bytes).await {
+                    return closed(&error);
                 }
-                // Nobody listening to diagnostics is no reason to stop.
-                Some(Event::Stderr(bytes)) => { let _ = pass(&mut err, &bytes).await; }
-                Some(Event::Started(_)) => {}
-                Some(Event::Ended(outcome)) => break outcome,
-                None => return Err(Failure::text("the run ended without an outcome")),
-            },
-            number = signals.next() => {
-                if [2, 15].contains(&number) {
-                    interrupts += 1;
-                }
-                if interrupts > IMPATIENT {
-                    return Ok(code_of_signal(number));
-                }
-                let input = input.clone();
-                tokio::spawn(async move { input.signal(number).await });
             }
+            // Nobody listening to diagnostics is no reason to stop.
+            Some(Event::Stderr(bytes)) => {
+                let _ = pass(&mut err, &bytes).await;
+            }
+            Some(Event::Started(_)) => {}
+            Some(Event::Ended(outcome)) => break outcome,
+            None => return Err(Failure::text("the run ended without an outcome")),
         }
     };
+    forwarding.abort();
     feeding.abort();
     Ok(code(&outcome))
 }
@@ -132,6 +125,22 @@ fn closed(error: &io::Error) -> Result<u8, Failure> {
     }
     tell(&format!("cannot write the command's output: {error}"));
     Ok(FAILED)
+}
+
+/// Passes signals on. Whoever interrupts again and again no longer wants to wait: the end of this program ends the command.
+async fn forward(mut signals: Signals, input: Input) {
+    let mut interrupts = 0;
+    loop {
+        let number = signals.next().await;
+        if [2, 15].contains(&number) {
+            interrupts += 1;
+        }
+        if interrupts > IMPATIENT {
+            std::process::exit(code_of_signal(number).into());
+        }
+        // The queue is full only if the host takes nothing any more; then one signal less makes no difference.
+        let _ = input.signal(number).now_or_never();
+    }
 }
 
 /// Standard input in parts, read by a thread of its own: a read from a terminal cannot be called off. An empty part is the

@@ -99,4 +99,13 @@ mod tests {
         assert_eq!(split(" , "), Vec::<String>::new());
         assert_eq!(split("Bash(open Read"), ["Bash(open Read"]);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_but_separators_is_lost(rules in "[A-Za-z(), *]{0,40}") {
+            let kept: String = split(&rules).concat();
+            let strip = |text: &str| text.replace([',', ' '], "");
+            proptest::prop_assert_eq!(strip(&kept), strip(&rules));
+        }
+    }
 }

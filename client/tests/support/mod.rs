@@ -168,6 +168,15 @@ fn reply(message: v1::run_response::Message) -> v1::RunResponse {
     v1::RunResponse { message: Some(message) }
 }
 
+/// Notes a signal; whether it was one.
+fn note(seen: &Mutex<Seen>, message: &v1::RunRequest) -> bool {
+    let Some(v1::run_request::Message::Signal(number)) = message.message else {
+        return false;
+    };
+    seen.lock().unwrap().run.push(format!("signal {number}"));
+    true
+}
+
 fn exit(end: v1::outcome::End) -> v1::run_response::Message {
     v1::run_response::Message::Exit(v1::Outcome {
         end: Some(end),
@@ -195,6 +204,7 @@ impl v1::sandbox_service_server::SandboxService for Service {
         if start.argv[0] == "refused" {
             return Err(Status::failed_precondition("the ticket was redeemed before"));
         }
+        let seen = Arc::clone(&self.seen);
         let (out, replies) = tokio::sync::mpsc::channel(2);
         tokio::spawn(async move {
             let send = async |message| out.send(Ok(reply(message))).await;
@@ -226,6 +236,24 @@ impl v1::sandbox_service_server::SandboxService for Service {
                         }
                     }
                 }
+                "deaf" => {
+                    let _ = send(Out::Stdout(b"ready\n".to_vec())).await;
+                    while let Ok(Some(message)) = input.message().await {
+                        note(&seen, &message);
+                    }
+                }
+                "flood-until-signal" => loop {
+                    tokio::select! {
+                        sent = send(Out::Stdout(vec![b'y'; 32 * 1024])) => if sent.is_err() { return; },
+                        message = input.message() => {
+                            let signalled = matches!(message, Ok(Some(message)) if note(&seen, &message));
+                            if signalled {
+                                let _ = send(exit(End::Signal(15))).await;
+                                return;
+                            }
+                        }
+                    }
+                },
                 "flood" => while send(Out::Stdout(vec![b'y'; 32 * 1024])).await.is_ok() {},
                 "vanish" => {
                     let _ = send(Out::Stdout(b"half".to_vec())).await;
@@ -327,6 +355,15 @@ impl Fake {
 
     pub fn socket(&self) -> PathBuf {
         self.data.path().join("run/sandboxd.sock")
+    }
+
+    /// Waits until the fake has seen something, but not for ever.
+    pub fn until(&self, condition: impl Fn(&Seen) -> bool) {
+        let begun = std::time::Instant::now();
+        while !condition(&self.seen.lock().unwrap()) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "it did not come about");
+            thread::yield_now();
+        }
     }
 
     pub fn requests(&self) -> Vec<v1::DecideRequest> {

@@ -8,7 +8,7 @@ use portcullis_client::{Answer, Mode, Question, Verdict, question::Interactivity
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Step, first_of, payload};
+use super::{Asking, Step, first_of, payload};
 
 /// Events that permit nothing, or nothing that is decided here.
 const NEUTRAL: [&str; 31] = [
@@ -161,16 +161,18 @@ fn prompt(decision: &Value) -> Value {
 }
 
 /// The answer when nothing could be decided: ask, or deny where nobody can be asked.
-pub(super) fn failure(event: Option<&str>, headless: bool, reason: &str) -> Value {
+pub(super) fn failure(event: Option<&str>, asking: Asking, reason: &str) -> Value {
     match event {
-        Some("PermissionRequest") if headless => prompt(&json!({"behavior": "deny", "message": reason})),
+        Some("PermissionRequest") if asking == Asking::Impossible => {
+            prompt(&json!({"behavior": "deny", "message": reason}))
+        }
         // The person is being asked already.
         Some("PermissionRequest") => json!({}),
         Some(neutral) if NEUTRAL.contains(&neutral) => json!({}),
         // An event of a later version is answered under its own name: under another one the answer would be ignored.
         event => gate(
             event.filter(|name| payload::is_name(name)).unwrap_or("PreToolUse"),
-            if headless { "deny" } else { "ask" },
+            if asking == Asking::Impossible { "deny" } else { "ask" },
             reason,
         ),
     }

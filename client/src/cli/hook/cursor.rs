@@ -8,7 +8,7 @@ use portcullis_client::{Answer, Question, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{Step, first_of, payload};
+use super::{Asking, Step, first_of, payload};
 
 /// Events that permit nothing, or nothing that is decided here.
 const NEUTRAL: [&str; 14] = [
@@ -263,16 +263,17 @@ impl Form {
         if self.ask != Ask::Denied {
             return self.tell("ask", user, agent);
         }
+        // What the agent is told about an ask ("wait for the answer") does not hold here.
+        let reason = first_of(&[&answer.user_message, &answer.agent_message]);
         let way = match answer.suggested_rules.first() {
             Some(rule) => format!(
-                "Cursor cannot ask a person here. To approve it, a person adds the allow rule `{rule}` to \
-                 .portcullis/local.jsonc in the project, and you try again."
+                "to approve it, a person adds the allow rule `{rule}` to .portcullis/local.jsonc in the project, and it is \
+                 tried again"
             ),
-            None => {
-                "Cursor cannot ask a person here. Ask the person to do it, or to allow it in the policy.".to_owned()
-            }
+            None => "a person does it, or allows it in the policy".to_owned(),
         };
-        self.tell("deny", &format!("{user} {way}"), &format!("{agent} {way}"))
+        let text = format!("{reason}; Cursor cannot ask a person here: {way}");
+        self.tell("deny", &text, &text)
     }
 
     fn tell(self, permission: &str, user: &str, agent: &str) -> Value {
@@ -285,13 +286,15 @@ impl Form {
 }
 
 /// The answer when nothing could be decided: ask where Cursor enforces it and somebody is there, else deny.
-pub(super) fn failure(event: Option<&str>, headless: bool, reason: &str) -> Value {
+pub(super) fn failure(event: Option<&str>, asking: Asking, reason: &str) -> Value {
     match event {
         Some("beforeSubmitPrompt") => json!({"continue": true}),
         Some(neutral) if NEUTRAL.contains(&neutral) => json!({}),
-        Some("beforeShellExecution" | "beforeMCPExecution") => {
-            BEFORE.tell(if headless { "deny" } else { "ask" }, reason, reason)
-        }
+        Some("beforeShellExecution" | "beforeMCPExecution") => BEFORE.tell(
+            if asking == Asking::Impossible { "deny" } else { "ask" },
+            reason,
+            reason,
+        ),
         Some("beforeReadFile") => FILE.tell("deny", reason, reason),
         Some("beforeTabFileRead" | "subagentStart") => SILENT.tell("deny", reason, reason),
         _ => TOOL.tell("deny", reason, reason),

@@ -141,6 +141,34 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_have_a_name_or_none(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            if let Some(name) = event_name(&bytes) {
+                proptest::prop_assert!(is_name(&name));
+            }
+        }
+
+        #[test]
+        fn the_name_is_the_one_a_parser_reads(
+            name in "[A-Za-z]{1,20}",
+            before in proptest::collection::vec(("[a-z\"\\\\{}\\[\\],:]{0,8}", "[ -~ä]{0,12}"), 0..4),
+            after in "[ -~]{0,20}",
+        ) {
+            let mut text = String::from("{");
+            for (key, value) in &before {
+                // The agent sends each field once.
+                proptest::prop_assume!(key != "hook_event_name");
+                let nested = serde_json::json!({ "hook_event_name": value, "list": [value, key] });
+                text.push_str(&format!("{}:{},", Value::from(key.as_str()), nested));
+            }
+            text.push_str(&format!("\"hook_event_name\" : \"{name}\",\"z\":{}}}", Value::from(after)));
+            let parsed: Map<String, Value> = serde_json::from_str(&text).unwrap();
+            proptest::prop_assert_eq!(parsed["hook_event_name"].as_str(), Some(name.as_str()));
+            proptest::prop_assert_eq!(event_name(text.as_bytes()), Some(name));
+        }
+    }
+
     #[test]
     fn large_contents_stay_here_and_paths_do_not() {
         let large = "x".repeat(MAX_FILE_INPUT_BYTES + 1);
