@@ -13,6 +13,7 @@ use crate::{
     grpc::{Connection, Credentials},
     policy::Policy,
     process::Process,
+    v1,
 };
 
 /// Whose token.
@@ -202,6 +203,24 @@ impl Stack {
             .args([file])
             .output()
             .expect_code(0);
+    }
+
+    /// Trusts the project. The program would ask a person at a terminal first; this is what it does then.
+    pub fn trust_project(&self) {
+        let root = self.project().to_str().unwrap().to_owned();
+        let trust = async {
+            let connection = self.sandboxd_as(Role::Agent).await;
+            connection
+                .host()
+                .trust_project(v1::TrustProjectRequest { root })
+                .await
+                .unwrap();
+        };
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(trust);
     }
 
     /// Writes the user layer's document.

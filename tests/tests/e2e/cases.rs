@@ -104,8 +104,13 @@ fn remove_files(case: &Case) {
 async fn the_permission_cases_hold_through_the_real_programs() {
     let stack = Stack::start();
     stack.push_team(&portcullis_tests::Policy::new());
-    let _ = stack.portcullis(["trust"]).output().expect_code(0);
     let agent = stack.sandboxd_as(Role::Agent).await;
+    let root = stack.project().to_str().unwrap().to_owned();
+    agent
+        .host()
+        .trust_project(v1::TrustProjectRequest { root })
+        .await
+        .unwrap();
     let mut decisions = agent.decisions();
     let mut wrong = Vec::new();
     let mut count = 0;

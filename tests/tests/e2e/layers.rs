@@ -9,10 +9,6 @@ fn claude(stack: &Stack, command: &str) -> String {
     claude_says(&stack.hook("claude", &claude_bash(stack, command)))
 }
 
-fn trust(stack: &Stack) {
-    let _ = stack.portcullis(["trust"]).output().expect_code(0);
-}
-
 #[test]
 fn a_pushed_team_deny_beats_a_user_allow_on_the_very_next_call() {
     let stack = Stack::start();
@@ -49,7 +45,7 @@ fn a_user_document_allows_asks_and_denies() {
 fn a_local_document_has_its_effect_in_its_project_only() {
     let stack = Stack::start();
     stack.push_team(&Policy::new());
-    trust(&stack);
+    stack.trust_project();
     stack.write_local_policy(&Policy::new().allow("Bash(make *)").deny("Bash(make clean)"));
     assert_eq!(claude(&stack, "make test"), "allow");
     assert_eq!(claude(&stack, "make clean"), "deny");
@@ -70,13 +66,17 @@ fn an_untrusted_project_can_deny_but_not_allow() {
         "an untrusted project allows nothing"
     );
     assert_eq!(claude(&stack, "make clean"), "deny", "but it may narrow");
-    trust(&stack);
+    stack.trust_project();
     assert_eq!(
         claude(&stack, "make test"),
         "allow",
         "positive control: trusted, the same rule counts"
     );
-    let _ = stack.portcullis(["untrust"]).output().expect_code(0);
+    let _ = stack
+        .portcullis(["trust", "--remove"])
+        .args([stack.project()])
+        .output()
+        .expect_code(0);
     assert_eq!(claude(&stack, "make test"), "ask");
 }
 
@@ -84,7 +84,7 @@ fn an_untrusted_project_can_deny_but_not_allow() {
 fn a_lower_layer_turns_no_higher_deny_or_ask_into_allow() {
     let stack = Stack::start();
     stack.push_team(&Policy::new().deny("Bash(make clean)").ask("Bash(make install)"));
-    trust(&stack);
+    stack.trust_project();
     let all = Policy::new().allow("Bash(make *)");
     stack.write_local_policy(&all);
     stack.write_project_policy(&all);
