@@ -4,7 +4,7 @@ use prost_types::Timestamp;
 use serde_json::json;
 
 use crate::{
-    Stack,
+    PATIENCE, Stack,
     grpc::Connection,
     v1::{self, AuditRecord, DecideRequest, audit_record::Body},
 };
@@ -102,4 +102,27 @@ pub fn decision<'a>(records: &'a [AuditRecord], id: &str) -> Option<&'a v1::Deci
         Some(Body::Decision(decision)) if record.record_id == id => Some(decision),
         _ => None,
     })
+}
+
+/// The first outcome of the trail, as soon as it is there: sandboxd delivers it after the command's end.
+pub async fn first_outcome(auditor: &Connection) -> v1::OutcomeRecord {
+    let outcomes = v1::RecordFilter {
+        kind: v1::RecordKind::Outcome.into(),
+        ..v1::RecordFilter::default()
+    };
+    let request = v1::TailRequest {
+        filter: Some(outcomes),
+        after_sequence: Some(0),
+    };
+    let mut tail = auditor.audit().tail(request).await.unwrap().into_inner();
+    let record = tokio::time::timeout(PATIENCE, tail.message())
+        .await
+        .expect("an outcome is recorded in time")
+        .unwrap()
+        .and_then(|answer| answer.record)
+        .expect("a tail has no end");
+    match record.body {
+        Some(Body::Outcome(outcome)) => outcome,
+        other => panic!("no outcome: {other:?}"),
+    }
 }

@@ -92,7 +92,7 @@ impl Stack {
             base: temporary_folder(),
         };
         for folder in [stack.home(), stack.project(), stack.outside()] {
-            fs::create_dir(folder).unwrap();
+            fs::create_dir_all(folder).unwrap();
         }
         stack.git(&["init", "--quiet", "--initial-branch=main"]);
         // A project of its own too: else it would belong to the repository that the target directory lies in.
@@ -123,7 +123,7 @@ impl Stack {
     /// The person's home.
     #[must_use]
     pub fn home(&self) -> PathBuf {
-        self.base().join("home")
+        self.base().join("home/dev")
     }
 
     /// A git work tree in the home: the agent's workspace, and where commands are run.

@@ -32,8 +32,22 @@ struct Entry {
     symlink: Option<String>,
 }
 
-/// Cases that cannot hold here, each with the reason.
-const EXEMPT: [(&str, &str); 0] = [];
+/// Cases about a program that may be missing: then the host cannot say that the name stands for it, and asks.
+const PROGRAMS: [(&str, &str); 2] = [("fp-quote-rg-regex", "rg"), ("fp-redir-tee-edit-rule", "rg")];
+
+/// Whether the system has what the case is about.
+fn can_be_decided(case: &Case) -> bool {
+    let missing = PROGRAMS.iter().find(|(id, program)| {
+        *id == case.id
+            && !["/usr/bin", "/bin"]
+                .iter()
+                .any(|folder| Path::new(folder).join(program).exists())
+    });
+    if let Some((id, program)) = missing {
+        eprintln!("SKIPPED {id}: `{program}` is not installed");
+    }
+    missing.is_none()
+}
 
 /// The cases that this version decides, moved into the stack's home.
 fn cases(stack: &Stack) -> Vec<Case> {
@@ -114,7 +128,7 @@ async fn the_permission_cases_hold_through_the_real_programs() {
     let mut decisions = agent.decisions();
     let mut wrong = Vec::new();
     let mut count = 0;
-    for case in cases(&stack) {
+    for case in cases(&stack).into_iter().filter(can_be_decided) {
         make_files(&case);
         let document = json!({"permissions": case.rules});
         stack.write_project_file(".portcullis/local.jsonc", &document.to_string());
@@ -132,21 +146,11 @@ async fn the_permission_cases_hold_through_the_real_programs() {
             "not_allow" => matches!(said, Ok(Effect::Ask | Effect::Deny)),
             other => panic!("{}: no such expectation: {other}", case.id),
         };
-        let exempt = EXEMPT.iter().any(|(id, _)| *id == case.id);
-        if right == exempt {
+        if !right {
             let reason = answer.map_or_else(|status| status.to_string(), |answer| answer.into_inner().user_message);
             wrong.push(format!(
-                "{}: wanted {} in {}{}, got {said:?} for {}\n    said: {reason}\n    why:  {}",
-                case.id,
-                case.expect,
-                case.mode,
-                if exempt {
-                    " (no exemption is needed any more)"
-                } else {
-                    ""
-                },
-                case.call,
-                case.why
+                "{}: wanted {} in {}, got {said:?} for {}\n    said: {reason}\n    why:  {}",
+                case.id, case.expect, case.mode, case.call, case.why
             ));
         }
     }

@@ -97,16 +97,19 @@ fn a_lower_layer_turns_no_higher_deny_or_ask_into_allow() {
 #[test]
 fn a_broken_document_allows_nothing_and_is_named() {
     let stack = Stack::start();
-    stack.push_team(&Policy::new());
+    stack.push_team(&Policy::new().allow("Bash(echo *)"));
     stack.write_user_policy(&Policy::new().allow("Bash(make *)"));
     assert_eq!(claude(&stack, "make test"), "allow", "positive control");
+    assert_eq!(claude(&stack, "echo hello"), "allow", "positive control");
     let file = stack.home().join(".config/portcullis/policy.jsonc");
     std::fs::write(
         &file,
-        "{\"permissions\": {\"allow\": [\"Bash(make *)\"], \"deny\": [\"Bash(make te",
+        "{\"permissions\": {\"allow\": [\"Bash(make *)\"], \"deny\": [\"Bash(echo he",
     )
     .unwrap();
-    let answer = stack.hook("claude", &claude_bash(&stack, "make test"));
-    assert_ne!(claude_says(&answer), "allow", "half a document may have lost a deny");
-    assert!(answer.stdout.contains("policy.jsonc"), "{}", answer.stdout);
+    for command in ["make test", "echo hello"] {
+        let answer = stack.hook("claude", &claude_bash(&stack, command));
+        assert_ne!(claude_says(&answer), "allow", "half a document may have lost a deny");
+        assert!(answer.stdout.contains("policy.jsonc"), "{command}: {}", answer.stdout);
+    }
 }

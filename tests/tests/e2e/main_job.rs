@@ -3,7 +3,7 @@
 use portcullis_tests::{
     Policy, Role, Stack,
     hook::{claude_bash, claude_says, cursor_says, cursor_shell},
-    requests::{decision, expect_gapless, trail},
+    requests::{decision, expect_gapless, first_outcome, trail},
     v1::{self, audit_record::Body, outcome::End},
 };
 use serde_json::Value;
@@ -45,23 +45,20 @@ async fn recorded_hooks_are_decided_a_command_runs_sandboxed_and_the_trail_links
     assert_eq!(output.stdout, "from the sandbox\n");
 
     let auditor = stack.server_as(Role::Admin).await;
+    let outcome = first_outcome(&auditor).await;
     let trail = trail(&auditor).await;
     expect_gapless(&trail);
-    let (outcome_record, outcome) = trail
-        .iter()
-        .find_map(|record| match &record.body {
-            Some(Body::Outcome(outcome)) => Some((record, outcome)),
-            _ => None,
-        })
-        .expect("the run's outcome is in the trail");
     let ran = decision(&trail, &outcome.decision_id).expect("the outcome's decision is in the trail");
     assert_eq!(ran.effect(), v1::Effect::Allow);
     assert!(ran.ticket_issued);
-    assert!(!outcome_record.host_id.is_empty(), "a host reported it");
     let reported = outcome.outcome.as_ref().unwrap();
     assert_eq!(reported.end, Some(End::ExitCode(0)));
     let enforcement = reported.enforcement.as_ref().unwrap();
     assert_eq!(enforcement.status(), v1::EnforcementStatus::Full, "{enforcement:?}");
+    for record in &trail {
+        let by_a_host = !matches!(record.body, Some(Body::PolicyChange(_)));
+        assert_eq!(!record.host_id.is_empty(), by_a_host, "{record:?}");
+    }
     let agents: Vec<&str> = trail
         .iter()
         .filter_map(|record| match &record.body {

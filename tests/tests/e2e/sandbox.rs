@@ -6,10 +6,7 @@
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
 
 use portcullis_tests::{
-    Output, PATIENCE, Policy, Role, Run, Stack,
-    process::Process,
-    stack::program,
-    v1::{self, audit_record::Body},
+    Output, PATIENCE, Policy, Role, Run, Stack, process::Process, requests::first_outcome, stack::program, v1,
 };
 use tokio::{io::AsyncReadExt as _, net::unix::pipe};
 
@@ -245,6 +242,8 @@ async fn when_sandboxd_is_stopped_the_command_is_ended_and_the_trail_says_why() 
     let mut run = LongRun::start(&stack).await;
     stack.sandboxd().stop();
     run.all_ended().await;
+    // Delivered at the latest by the next one.
+    stack.start_sandboxd();
     assert_eq!(outcome(&stack).await.ended_by, "shutdown");
 }
 
@@ -273,29 +272,11 @@ async fn a_command_that_takes_too_long_is_ended() {
     assert_eq!(outcome(&stack).await.ended_by, "timeout");
 }
 
-/// The first outcome of the trail, once it is there.
 async fn outcome(stack: &Stack) -> v1::Outcome {
-    let auditor = stack.server_as(Role::Admin).await;
-    let outcomes = v1::RecordFilter {
-        kind: v1::RecordKind::Outcome.into(),
-        ..v1::RecordFilter::default()
-    };
-    let request = v1::TailRequest {
-        filter: Some(outcomes),
-        after_sequence: Some(0),
-    };
-    let mut tail = auditor.audit().tail(request).await.unwrap().into_inner();
-    let record = tokio::time::timeout(PATIENCE, tail.message())
+    first_outcome(&stack.server_as(Role::Admin).await)
         .await
-        .expect("the outcome is recorded")
+        .outcome
         .unwrap()
-        .unwrap()
-        .record
-        .unwrap();
-    match record.body {
-        Some(Body::Outcome(record)) => record.outcome.unwrap(),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

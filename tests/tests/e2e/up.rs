@@ -83,8 +83,9 @@ fn it_says_what_to_try_and_that_works() {
         decided.text()
     );
     let ran = typed(&suggestions[1]);
+    // It ran, whether or not this home has a toolchain.
     assert!(
-        matches!(ran.code, 0 | 126 | 127),
+        !matches!(ran.code, 2 | 125 | 126),
         "cargo --version: {}: {}",
         ran.code,
         ran.text()
