@@ -55,8 +55,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             stop_on_signals: false,
         },
     )?;
-    let measured = whole_processes(&programs, folder.path(), &data, options.rounds)
-        .and_then(|()| decide_latency(profile, &stack.server_address, &data));
+    let measured =
+        whole_processes(&programs, folder.path(), &data, options.rounds).and_then(|()| decide_latency(profile, &data));
     stack.stop();
     measured
 }
@@ -225,7 +225,7 @@ fn whole_processes(programs: &Programs, folder: &Path, data: &Path, rounds: u32)
 }
 
 /// Runs the server's own measurement of `Decide` on one connection.
-fn decide_latency(profile: Profile, address: &str, data: &Path) -> Result<()> {
+fn decide_latency(profile: Profile, data: &Path) -> Result<()> {
     let mut command = toolchain::cargo()?;
     command.args([
         "run",
@@ -239,11 +239,8 @@ fn decide_latency(profile: Profile, address: &str, data: &Path) -> Result<()> {
     if profile == Profile::Release {
         command.arg("--release");
     }
-    command
-        .arg("--")
-        .arg(address)
-        .arg(data.join("tokens/agent.token"))
-        .stdin(Stdio::null());
+    output::out("\nDecide on one connection");
+    command.args(["--", "--data-dir"]).arg(data).stdin(Stdio::null());
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Failure::new(format!("the measurement of `Decide` failed ({status})"))),
