@@ -314,7 +314,7 @@ static PROGRAM: LazyLock<Option<Regex>> = LazyLock::new(|| {
           | (?:sshpass|mongo[a-z]*|cqlsh|(?:docker|podman|nerdctl|helm|oras|crane|skopeo|buildah|az)\b{ARGUMENTS}\slogin)\b
             {ARGUMENTS}\s-p
           | (?:sqlcmd|bcp|unzip|zip)\b{ARGUMENTS}\s-P
-          | openssl\b{ARGUMENTS}\s-[kK]
+          | openssl\b{ARGUMENTS}\s-[kK][\x20\t]
           | ssh-keygen\b{ARGUMENTS}\s-[NP]
           | secrets?\s+set\b{ARGUMENTS}\s(?:--body|-b)
           | vault\s+login
