@@ -54,7 +54,7 @@ impl World<'_> {
         let analysis = self.analyse(line);
         let mut parts = Vec::new();
         for (index, command) in analysis.commands.iter().enumerate() {
-            self.judge_command(&analysis, index, command, &mut parts);
+            self.judge_command(line, &analysis, index, command, &mut parts);
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.judge_opaque(opaque)));
         if parts.is_empty() {
@@ -82,13 +82,17 @@ impl World<'_> {
         })
     }
 
-    /// The allow rule for every command, if there is one.
+    /// The allow rule for every command, if there is one. In plan mode none counts: it only looks, and a rule that names
+    /// no command says nothing about looking.
     fn allows_everything(&self) -> Option<RuleId> {
+        if self.request.mode == Mode::Plan {
+            return None;
+        }
         let ids = self.rules.index().shell(std::iter::empty());
         self.shell_rule(&ids, Effect::Allow, crate::rule::TextPattern::is_everything)
     }
 
-    fn judge_command(&self, analysis: &Analysis, index: usize, command: &Command, parts: &mut Vec<Part>) {
+    fn judge_command(&self, line: &str, analysis: &Analysis, index: usize, command: &Command, parts: &mut Vec<Part>) {
         let seen: Vec<String> = command
             .seen_through
             .iter()
@@ -99,7 +103,19 @@ impl World<'_> {
         let ids = self.rules.index().shell(texts::programs(&wide));
         let matching = |effect| self.shell_rule(&ids, effect, |pattern| wide.iter().any(|text| pattern.matches(text)));
         let (own, reach) = if let Some(id) = matching(Effect::Deny) {
-            (Part::by_rule(self, id, subject), Reach::Nothing)
+            let part = if texts::is_guess(line, analysis, command) {
+                let why = "its program's name is the output of a command, and seems to be a case for";
+                Part::perhaps(self, id, subject, why)
+            } else {
+                Part::by_rule(self, id, subject)
+            };
+            (part, Reach::Nothing)
+        } else if texts::changes_git_configuration(command) {
+            let what = "it changes git's configuration, which can name programs for git to run";
+            (
+                Part::by_mode(self, ActionClass::Protected, subject, what),
+                Reach::Nothing,
+            )
         } else if command.class == CommandClass::SelfChange {
             let what = "it changes Portcullis itself";
             (
@@ -182,6 +198,7 @@ impl World<'_> {
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {
         let narrow = texts::narrow(command);
         let ids = self.rules.index().shell(texts::programs(&narrow));
+        let escapes = escapes(command);
         let exact_first = |id: &RuleId| {
             let exact = matches!(self.rule(*id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact());
             (!exact, *id)
@@ -190,8 +207,13 @@ impl World<'_> {
             .copied()
             .filter(|id| {
                 self.rule(*id).is_some_and(|rule| {
+                    let Matcher::Shell(pattern) = &rule.matcher else {
+                        return false;
+                    };
                     rule.effect == Effect::Allow
-                        && matches!(&rule.matcher, Matcher::Shell(pattern) if narrow.iter().any(|text| pattern.matches(text)))
+                        && (pattern.is_exact() || !escapes)
+                        && !pattern.is_everything()
+                        && narrow.iter().any(|text| pattern.matches(text))
                 })
             })
             .min_by_key(exact_first)
@@ -252,7 +274,7 @@ impl World<'_> {
             let what = "a program that is not known to be the one its name says";
             return other(what, subject);
         }
-        if !texts::assignments_are_harmless(command) {
+        if !command.assignments_harmless() {
             return other("a command with variables that can change what it does", subject);
         }
         match command.class {
@@ -318,6 +340,26 @@ impl World<'_> {
     /// The files of a command, and those that its input may name.
     fn accesses(&self, command: &Command) -> Vec<FileAccess> {
         let mut accesses = command.files.clone();
+        if is_search_with_tests(command) {
+            // `find . -name x -delete` deletes what it finds, not the folder it looks in.
+            let mut found = false;
+            for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
+                if let FileTarget::Path(folder) = &access.target {
+                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
+                    access.target = FileTarget::Pattern {
+                        folder: folder.clone(),
+                        pattern,
+                    };
+                    found = true;
+                }
+            }
+            // Where rules are about files, what is found may be one of them.
+            accesses.extend(found.then(|| FileAccess {
+                target: FileTarget::Unknown("what find finds".to_owned()),
+                access: Access::Delete,
+                redirection: false,
+            }));
+        }
         let fed = command
             .seen_through
             .iter()
@@ -518,6 +560,30 @@ fn first_word(label: &str) -> &str {
 
 fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
+}
+
+/// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
+fn escapes(command: &Command) -> bool {
+    let Some(option) = command.escape_option() else {
+        return false;
+    };
+    let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
+    let mut words = command.words.iter().filter_map(crate::shell::Word::literal);
+    command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
+}
+
+/// Whether it is a `find` that narrows what it finds, and not to something protected.
+fn is_search_with_tests(command: &Command) -> bool {
+    let words = || command.words.iter().filter_map(crate::shell::Word::literal);
+    let test = |word: &str| {
+        matches!(
+            word,
+            "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
+        )
+    };
+    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
+    command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
 }
 
 /// A command for people: with its assignments.

@@ -57,6 +57,18 @@ fn is_harmless_device(path: &AbsPath, access: Access) -> bool {
     }
 }
 
+/// Whether a pattern of the shell can stand for a path or something below it; for the deletion of whole trees, also for
+/// something above it.
+fn can_reach(pattern: &str, own: &AbsPath, whole_tree: bool) -> bool {
+    let mut ours = plain::literal(own.segments());
+    let mut theirs = plain::parse(pattern);
+    if whole_tree {
+        theirs.push(plain::Segment::Deep);
+    }
+    ours.push(plain::Segment::Deep);
+    plain::meet(&ours.iter().collect::<Vec<_>>(), &theirs)
+}
+
 impl World<'_> {
     fn ids(&self, access: Access, effect: Effect) -> impl Iterator<Item = RuleId> {
         verbs(access)
@@ -169,16 +181,15 @@ impl World<'_> {
         cover: Cover,
     ) -> Part {
         let subject = format!("{} {pattern}", noun(access));
-        let literal = |path: &AbsPath| {
-            let ours = plain::literal(path.segments());
-            plain::meet(&ours.iter().collect::<Vec<_>>(), &plain::parse(pattern))
+        let spellings = self.spellings(folder, pattern);
+        let whole_tree = access == Access::DeleteTree;
+        let reaches = |own: &AbsPath| {
+            folder.is_within(own)
+                || self.real(folder).is_some_and(|real| real.is_within(own))
+                || spellings.iter().any(|pattern| can_reach(pattern, own, whole_tree))
         };
         let facts = &self.request.facts;
-        if facts
-            .own_secret_paths
-            .iter()
-            .any(|own| literal(own) || folder.is_within(own))
-        {
+        if facts.own_secret_paths.iter().any(reaches) {
             return Part::new(
                 subject,
                 Verdict::Deny,
@@ -202,7 +213,7 @@ impl World<'_> {
                 let what = format!("it can reach a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
-            if facts.own_paths.iter().any(|own| literal(own) || folder.is_within(own)) {
+            if facts.own_paths.iter().chain(&facts.own_secret_paths).any(reaches) {
                 return Part::by_mode(
                     self,
                     ActionClass::Protected,
@@ -250,6 +261,22 @@ impl World<'_> {
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
         let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
         self.by_place(inside, access, subject).unless_unknown(known, unknown)
+    }
+
+    /// A pattern as named, and with its folder where that really is.
+    fn spellings(&self, folder: &AbsPath, pattern: &str) -> Vec<String> {
+        let real = self
+            .real(folder)
+            .filter(|real| *real != folder)
+            .zip(pattern.strip_prefix(folder.as_str()))
+            .map(|(real, rest)| {
+                format!(
+                    "{}/{}",
+                    real.as_str().trim_end_matches('/'),
+                    rest.trim_start_matches('/')
+                )
+            });
+        std::iter::once(pattern.to_owned()).chain(real).collect()
     }
 
     fn is_plain_folder(&self, folder: &AbsPath) -> bool {

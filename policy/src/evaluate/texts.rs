@@ -7,57 +7,71 @@
 use crate::{
     Effect,
     rule::TextPattern,
-    shell::{Command, Word, quote},
+    shell::{Analysis, Command, CommandClass, OpaqueReason, Word, quote},
 };
 
-/// Variables that change how much a program says or in which language, and nothing that it does.
-const HARMLESS: &[&str] = &[
-    "CARGO_TERM_COLOR",
-    "CI",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLORTERM",
-    "COLUMNS",
-    "DEBUG",
-    "FORCE_COLOR",
-    "GOARCH",
-    "GOOS",
-    "LANG",
-    "LANGUAGE",
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "LC_NUMERIC",
-    "LC_TIME",
-    "LINES",
-    "NODE_ENV",
-    "NO_COLOR",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONUNBUFFERED",
-    "RUST_BACKTRACE",
-    "RUST_LOG",
-    "TERM",
-    "TZ",
+/// Names that well-known programs look at begin or end so. A variable that is already exported reaches them even when it is
+/// only assigned.
+const PUBLIC_BEGINNINGS: &[&str] = &[
+    "ALL_PROXY",
+    "ANSIBLE_",
+    "AWS_",
+    "AZURE_",
+    "BASH",
+    "CARGO_",
+    "CLOUDSDK_",
+    "CURL_",
+    "DENO_",
+    "DOCKER_",
+    "DYLD_",
+    "GCLOUD",
+    "GH_",
+    "GIT",
+    "GO",
+    "GRADLE_",
+    "HELM_",
+    "HOME",
+    "HTTP",
+    "JAVA_",
+    "JDK_",
+    "KUBE",
+    "LD_",
+    "LESS",
+    "MAKE",
+    "MAVEN_",
+    "NODE_",
+    "NO_PROXY",
+    "NPM_",
+    "OPENSSL_",
+    "PERL",
+    "PG",
+    "PHP",
+    "PIP_",
+    "PYTHON",
+    "RUBY",
+    "RUST",
+    "SSH_",
+    "SSL_",
+    "TERRAFORM",
+    "TF_",
+    "TMP",
+    "UV_",
+    "VAULT_",
+    "VIRTUAL_ENV",
+    "XDG_",
+    "npm_",
+];
+const PUBLIC_ENDINGS: &[&str] = &[
+    "FLAGS", "_COMMAND", "_CONFIG", "_HOME", "_OPTIONS", "_OPTS", "_PATH", "_proxy", "_PROXY",
 ];
 
-/// Whether the assignments in front change nothing that the command does.
-pub(super) fn assignments_are_harmless(command: &Command) -> bool {
-    command
-        .assignments
-        .iter()
-        .all(|assignment| HARMLESS.contains(&assignment.name.as_str()) && assignment.value.literal().is_some())
-}
-
-/// Whether an assignment on a line of its own can change what a later program does: names that programs look at are in
-/// capitals by custom, names of scripts' own are not.
+/// Whether an assignment on a line of its own stays within the line, as far as names tell. Names that are known to
+/// change what runs are opaque already.
 pub(super) fn assignment_is_private(name: &str) -> bool {
-    if HARMLESS.contains(&name) {
-        return true;
-    }
-    // What no program that we know of looks at: short names, and names in small letters.
-    let small = name.chars().any(|c| c.is_ascii_lowercase()) && !name.starts_with("npm_");
-    small || name.len() <= 2 && !matches!(name, "CC" | "LD" | "AR" | "AS" | "FC" | "PS")
+    let tool = matches!(name, "CC" | "CXX" | "LD" | "AR" | "AS" | "FC" | "TZ" | "LANG");
+    !(tool
+        || PUBLIC_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || PUBLIC_ENDINGS.iter().any(|ending| name.ends_with(ending)))
 }
 
 fn source(word: &Word) -> String {
@@ -121,7 +135,7 @@ pub(super) fn narrow(command: &Command) -> Vec<String> {
         let front = assignments(command);
         out.extend(plain.iter().map(|text| format!("{front}{text}")));
     }
-    if assignments_are_harmless(command) {
+    if command.assignments_harmless() {
         out.extend(plain);
     }
     unique(out)
@@ -214,10 +228,49 @@ fn without_git_options(rest: &[Word]) -> &[Word] {
     rest
 }
 
+/// Whether it is a `git config` that does not only look.
+pub(super) fn changes_git_configuration(command: &Command) -> bool {
+    let reads = matches!(command.class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
+    command.program_name() == Some("git")
+        && !reads
+        && command
+            .words
+            .get(1..)
+            .and_then(|rest| without_git_options(rest).split_first())
+            .is_some_and(|(sub, rest)| {
+                let looks = |word: &Word| {
+                    word.literal().is_some_and(|text| {
+                        matches!(text, "get" | "list" | "-l" | "--list") || text.starts_with("--get")
+                    })
+                };
+                sub.literal() == Some("config") && !rest.first().is_some_and(looks)
+            })
+}
+
 fn unique(mut texts: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     texts.retain(|text| seen.insert(text.clone()));
     texts
+}
+
+/// Whether a command is what the analysis guesses behind a name that is the output of another command: `$(printf r)m -rf x`.
+///
+/// A guess is no certainty, so a deny for it asks. Only what stands nowhere in the line in these words counts as a guess:
+/// a command that is really there keeps its deny, whatever stands beside it.
+pub(super) fn is_guess(line: &str, analysis: &Analysis, command: &Command) -> bool {
+    let behind = |text: &str| {
+        text.split_once([' ', '\t'])
+            .map_or(String::new(), |(_, rest)| rest.to_owned())
+    };
+    command.seen_through.is_empty()
+        && !line.contains(command.text.as_str())
+        && analysis.opaque.iter().any(|opaque| {
+            let name = opaque.text.split(['\t', '\n']).next().unwrap_or_default();
+            opaque.reason == OpaqueReason::DynamicProgram
+                && opaque.seen_through.is_empty()
+                && (name.starts_with("$(") || name.starts_with('`'))
+                && opaque.text.ends_with(&behind(&command.text))
+        })
 }
 
 /// Whether a pattern covers a command, in the sense of the effect that carries it.
@@ -233,7 +286,7 @@ pub(crate) fn matches_command(pattern: &TextPattern, command: &Command, effect: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{Assignment, CommandClass};
+    use crate::shell::Assignment;
 
     fn command(text: &str, words: &[&str], assigned: &[(&str, &str)]) -> Command {
         Command {

@@ -1,6 +1,7 @@
 //! What several test programs need: requests with the ordinary facts.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a test program stops at the first surprise")]
 
 use std::sync::Arc;
 
@@ -14,11 +15,11 @@ use portcullis_policy::{
 };
 use serde_json::{Value, json};
 
-pub fn path(text: &str) -> AbsPath {
+pub(crate) fn path(text: &str) -> AbsPath {
     AbsPath::parse(text).unwrap()
 }
 
-pub fn workspace() -> Workspace {
+pub(crate) fn workspace() -> Workspace {
     Workspace {
         root: path("/home/dev/proj"),
         additional_roots: Vec::new(),
@@ -27,31 +28,31 @@ pub fn workspace() -> Workspace {
     }
 }
 
-pub fn call(tool: &str, input: Value) -> ToolCall {
+pub(crate) fn call(tool: &str, input: Value) -> ToolCall {
     normalise("claude", tool, input.as_object().unwrap().clone()).unwrap()
 }
 
-pub fn bash(command: &str) -> ToolCall {
+pub(crate) fn bash(command: &str) -> ToolCall {
     call("Bash", json!({ "command": command }))
 }
 
-pub fn read(file: &str) -> ToolCall {
+pub(crate) fn read(file: &str) -> ToolCall {
     call("Read", json!({ "file_path": file }))
 }
 
-pub fn edit(file: &str) -> ToolCall {
+pub(crate) fn edit(file: &str) -> ToolCall {
     call(
         "Edit",
         json!({ "file_path": file, "old_string": "a", "new_string": "b" }),
     )
 }
 
-pub fn fetch(url: &str) -> ToolCall {
+pub(crate) fn fetch(url: &str) -> ToolCall {
     call("WebFetch", json!({ "url": url, "prompt": "x" }))
 }
 
 /// A trusted project whose repository runs nothing, programs of the system, no links.
-pub fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
+pub(crate) fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
     let needed = facts_needed(&call.action, workspace);
     Facts {
         vouched: true,
@@ -83,7 +84,7 @@ pub fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
     }
 }
 
-pub fn request(call: ToolCall, mode: Mode) -> Request {
+pub(crate) fn request(call: ToolCall, mode: Mode) -> Request {
     let workspace = workspace();
     let facts = facts(&call, &workspace);
     Request {
@@ -97,7 +98,7 @@ pub fn request(call: ToolCall, mode: Mode) -> Request {
     }
 }
 
-pub fn document(layer: Layer, json: &Value) -> Arc<PolicyDocument> {
+pub(crate) fn document(layer: Layer, json: &Value) -> Arc<PolicyDocument> {
     let origin = DocumentOrigin {
         layer,
         name: format!("{layer}.jsonc"),
@@ -106,17 +107,17 @@ pub fn document(layer: Layer, json: &Value) -> Arc<PolicyDocument> {
     Arc::new(PolicyDocument::parse(&json.to_string(), origin).unwrap())
 }
 
-pub fn rules(layer: Layer, allow: &[&str], ask: &[&str], deny: &[&str]) -> Arc<PolicyDocument> {
+pub(crate) fn rules(layer: Layer, allow: &[&str], ask: &[&str], deny: &[&str]) -> Arc<PolicyDocument> {
     document(
         layer,
         &json!({ "permissions": { "allow": allow, "ask": ask, "deny": deny } }),
     )
 }
 
-pub fn merged(documents: &[Arc<PolicyDocument>]) -> EffectiveRuleset {
+pub(crate) fn merged(documents: &[Arc<PolicyDocument>]) -> EffectiveRuleset {
     EffectiveRuleset::merge(documents, true)
 }
 
-pub fn decide(documents: &[Arc<PolicyDocument>], request: &Request) -> Decision {
+pub(crate) fn decide(documents: &[Arc<PolicyDocument>], request: &Request) -> Decision {
     evaluate(&merged(documents), request)
 }
