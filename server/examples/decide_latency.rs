@@ -119,6 +119,12 @@ fn request() -> v1::DecideRequest {
                 state: v1::RepositoryState::None.into(),
                 ..Default::default()
             }),
+            programs: ["git", "head"]
+                .map(|name| v1::ProgramFact {
+                    name: name.to_owned(),
+                    path: format!("/usr/bin/{name}"),
+                })
+                .into(),
             documents: vec![document],
             ..Default::default()
         }),

@@ -60,6 +60,8 @@ pub struct Tls {
 pub struct Limits {
     /// Calls at work.
     pub calls: usize,
+    /// Connections.
+    pub connections: usize,
     /// Streams on one connection.
     pub streams: u32,
     /// Readers that follow the trail.
@@ -167,6 +169,7 @@ fn build(sources: &Sources, faults: &mut Vec<Fault>) -> Option<Config> {
     let reflection = bool_of(sources, "reflection", faults);
     let drain = milliseconds(number_of(sources, "drain_ms", faults));
     let calls = size(number_of(sources, "max_calls", faults));
+    let connections = size(number_of(sources, "max_connections", faults));
     let streams = small(number_of(sources, "max_streams_per_connection", faults));
     let tails = size(number_of(sources, "max_tails", faults));
     let call_time = milliseconds(number_of(sources, "call_timeout_ms", faults));
@@ -202,6 +205,7 @@ fn build(sources: &Sources, faults: &mut Vec<Fault>) -> Option<Config> {
         },
         limits: Limits {
             calls: calls?,
+            connections: connections?,
             streams: streams?,
             tails: tails?,
             call_time: call_time?,

@@ -34,6 +34,16 @@ pub enum DataDirError {
     /// Another server runs on it.
     #[error("a portcullis-server is already running on `{0}`; stop it, or choose another --data-dir")]
     AlreadyRunning(PathBuf),
+    /// Others may write to it.
+    #[error(
+        "`{path}` has mode {mode:03o}, so others may write to it; choose another --data-dir, or: chmod 700 '{path}'"
+    )]
+    Writable {
+        /// The folder.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// Others may read a secret.
     #[error("`{path}` has mode {mode:03o}, so others may read it; make it private: chmod 600 '{path}'")]
     TooOpen {
@@ -63,9 +73,9 @@ impl DataDir {
     /// # Errors
     /// If it cannot be written, or another server holds it.
     pub fn open(root: &Path) -> Result<Self, DataDirError> {
-        for folder in [root.to_owned(), root.join("server"), root.join("tokens")] {
-            private_folder(&folder)?;
-        }
+        root_folder(root)?;
+        private_folder(&root.join("server"))?;
+        private_folder(&root.join("tokens"))?;
         let path = root.join("server").join("lock");
         let lock = OpenOptions::new()
             .create(true)
@@ -130,21 +140,38 @@ impl DataDir {
     }
 }
 
+/// Makes the folder if there is none. One that was there before is left as it is, unless others may write to it: they
+/// could put their own files in the place of ours.
+fn root_folder(path: &Path) -> Result<(), DataDirError> {
+    make_folder(path)?;
+    let mode = mode_of(path)?;
+    if mode & 0o022 != 0 {
+        return Err(DataDirError::Writable {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    Ok(())
+}
+
+/// Makes a folder that is ours alone.
 fn private_folder(path: &Path) -> Result<(), DataDirError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(io_error("make the folder", path))?;
-    let mode = fs::metadata(path)
-        .map_err(io_error("look at the folder", path))?
-        .permissions()
-        .mode();
-    if mode & 0o077 != 0 {
+    make_folder(path)?;
+    if mode_of(path)? & 0o077 != 0 {
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(path, private).map_err(io_error("make the folder private", path))?;
     }
     Ok(())
+}
+
+fn make_folder(path: &Path) -> Result<(), DataDirError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(io_error("make the folder", path))
+}
+
+fn mode_of(path: &Path) -> Result<u32, DataDirError> {
+    let metadata = fs::metadata(path).map_err(io_error("look at the folder", path))?;
+    Ok(metadata.permissions().mode() & 0o777)
 }
 
 /// Writes a private file whole: under another name that nobody had, flushed, then renamed; the folder is flushed too.
@@ -211,22 +238,45 @@ mod tests {
         DataDir::open(&root).unwrap();
     }
 
+    fn mode(path: &Path) -> u32 {
+        mode_of(path).unwrap()
+    }
+
     #[test]
     fn folders_and_files_are_private() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().join("data");
-        fs::create_dir(&root).unwrap();
-        fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
         let data = DataDir::open(&root).unwrap();
         let secret = data.server_file("x.key");
         write_private(&secret, b"s").unwrap();
         let database = data.database().unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(
             (mode(&root), mode(&root.join("server")), mode(&root.join("tokens"))),
             (0o700, 0o700, 0o700)
         );
         assert_eq!((mode(&secret), mode(&database)), (0o600, 0o600));
+    }
+
+    #[test]
+    fn a_folder_that_was_there_keeps_its_mode_but_ours_in_it_are_private() {
+        let temp = tempfile::tempdir().unwrap();
+        let (root, server) = (temp.path().join("data"), temp.path().join("data/server"));
+        fs::create_dir_all(&server).unwrap();
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+        DataDir::open(&root).unwrap();
+        assert_eq!((mode(&root), mode(&server)), (0o755, 0o700));
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(
+            DataDir::open(temp.path()),
+            Err(DataDirError::Writable { mode: 0o777, .. })
+        ));
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0, "nothing was put into it");
     }
 
     #[test]

@@ -38,6 +38,7 @@ use crate::{
     keys::Keys,
     policies::ActivePolicies,
     store::{Appended, NewDecision, Reporter, Store, StoreError},
+    tally::Tally,
 };
 
 /// What evaluates a request. The engine's function, but for tests that need one that fails.
@@ -72,6 +73,7 @@ pub struct Decider {
     slots: Arc<Semaphore>,
     options: DecideOptions,
     tasks: TaskTracker,
+    tally: Arc<Tally>,
 }
 
 /// A question and what it came to.
@@ -84,7 +86,7 @@ struct Judged {
 }
 
 impl Decider {
-    /// Puts the parts together. Work that outlives its call is tracked in `tasks`.
+    /// Puts the parts together. Work that outlives its call is tracked in `tasks`; what cannot be recorded is counted.
     #[must_use]
     pub fn new(
         store: Arc<dyn Store>,
@@ -93,6 +95,7 @@ impl Decider {
         evaluator: Evaluator,
         options: DecideOptions,
         tasks: TaskTracker,
+        tally: Arc<Tally>,
     ) -> Self {
         Self {
             store,
@@ -103,6 +106,7 @@ impl Decider {
             slots: Arc::new(Semaphore::new(options.parallel.clamp(1, Semaphore::MAX_PERMITS))),
             options,
             tasks,
+            tally,
         }
     }
 
@@ -126,13 +130,14 @@ impl Decider {
                 if verdict == Verdict::Allow {
                     self.grant(&permit, &question, run_in_sandbox, &mut answer);
                 }
-                let principal = permit.principal();
-                tracing::debug!(%decision_id, sequence = appended.sequence, %verdict, principal, "decided");
+                let (principal, request_id) = (permit.principal(), question.request_id);
+                tracing::debug!(%request_id, %decision_id, sequence = appended.sequence, %verdict, principal, "decided");
                 Ok(answer)
             }
             Err(error) => {
                 let reason = error.with_causes();
-                tracing::error!(%verdict, %reason, "a decision could not be recorded");
+                self.tally.unrecorded.add();
+                tracing::debug!(%verdict, %reason, "a decision could not be recorded");
                 Ok(unrecorded(&question, verdict, answer, &reason))
             }
         }

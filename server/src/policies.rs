@@ -91,22 +91,31 @@ impl ActivePolicies {
     /// # Errors
     /// If the store cannot be read; then the old one stays in force.
     pub async fn reload(&self, store: &dyn Store, team: &TeamId) -> Result<(), StoreError> {
-        let Some(stored) = store.policy(team.clone(), 0).await? else {
-            return Ok(());
-        };
+        if let Some(stored) = store.policy(team.clone(), 0).await? {
+            self.put(team, stored).await;
+        }
+        Ok(())
+    }
+
+    /// Puts a stored policy in force. Cannot fail: one that cannot be read allows nothing.
+    pub async fn put(&self, team: &TeamId, stored: StoredPolicy) {
+        let (version, digest) = (stored.version.version, stored.version.digest.clone());
         // Reading a document costs time in proportion to its length, so not on a thread that serves.
         let read = tokio::task::spawn_blocking(move || TeamPolicy::of(&stored)).await;
-        let policy = read.map_err(|cause| StoreError::Failed {
-            attempt: "read a policy",
-            cause: Arc::new(cause),
-        })?;
+        let policy = read.unwrap_or_else(|_| {
+            let fault = "the server failed while it read it".to_owned();
+            TeamPolicy {
+                version,
+                digest,
+                document: Err(Unusable { version, fault }),
+            }
+        });
         let policy = Arc::new(policy);
         self.0.rcu(|all| {
             let mut all = HashMap::clone(all);
             all.insert(team.clone(), policy.clone());
             all
         });
-        Ok(())
     }
 
     /// The policy in force for a team.

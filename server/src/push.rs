@@ -14,7 +14,7 @@ use crate::{
     audit,
     auth::AdminPermit,
     policies::{self, ActivePolicies},
-    store::{NewPolicy, PolicyVersion, PushRefused, Store, StoreError},
+    store::{NewPolicy, PolicyVersion, PushRefused, Store, StoreError, StoredPolicy},
 };
 
 /// A policy that somebody wants in force.
@@ -117,11 +117,27 @@ impl Pusher {
             record_id: Uuid::now_v7().to_string(),
             record: Box::new(move |version, previous| audit::policy_change(version, previous, record_digest, &comment)),
         };
+        let content = policy.content.clone();
         let pushed = self.store.push_policy(policy, Instant::now() + self.write_limit).await;
-        // Also after a failure: what was really committed is what the store says now.
-        let reloaded = self.policies.reload(&*self.store, permit.team()).await;
-        let version = pushed?;
-        reloaded.map_err(PushRefused::Store)?;
+        let version = match pushed {
+            Ok(version) => version,
+            Err(error) => {
+                // It should not be in force. If it is all the same, it shall be here too, so that all see one policy.
+                if let Err(error) = self.policies.reload(&*self.store, permit.team()).await {
+                    tracing::error!(error = %error.with_causes(), "cannot read the policy in force after a push that failed");
+                }
+                return Err(error.into());
+            }
+        };
+        self.policies
+            .put(
+                permit.team(),
+                StoredPolicy {
+                    version: version.clone(),
+                    content,
+                },
+            )
+            .await;
         tracing::info!(team = %permit.team(), version = version.version, author = %version.author, "team policy in force");
         Ok(Accepted { version, warnings })
     }

@@ -27,17 +27,18 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::transport::{Identity, Server as Transport, ServerTlsConfig, server::TcpIncoming};
+use tonic::transport::{Identity, Server as Transport, ServerTlsConfig};
 use tonic_health::server::HealthReporter;
 
 use crate::{
-    auth::layer::{AuthLayer, RefusedTokens},
+    auth::layer::AuthLayer,
     bootstrap::{self, BootstrapError},
     config::{Config, Tls},
     datadir::{self, DataDir, DataDirError},
     decide::{DecideOptions, Decider, Evaluator},
     edge::EdgeLayer,
     grpc::{AuditGrpc, DecisionGrpc, PolicyGrpc},
+    incoming::incoming,
     keys::{KeyError, Keys},
     policies::ActivePolicies,
     push::Pusher,
@@ -45,6 +46,7 @@ use crate::{
         Store, StoreError,
         sqlite::{OpenError, SqliteOptions, SqliteStore},
     },
+    tally::Tally,
 };
 
 /// Puts something in front of a store.
@@ -191,10 +193,18 @@ impl Server {
             cache_entries: config.decide.cache_entries,
             ticket_lifetime: config.decide.ticket_lifetime,
         };
-        let decider = Decider::new(store.clone(), policies, keys, seams.evaluator, options, tasks.clone());
+        let tally = Arc::new(Tally::default());
+        let decider = Decider::new(
+            store.clone(),
+            policies,
+            keys,
+            seams.evaluator,
+            options,
+            tasks.clone(),
+            tally.clone(),
+        );
         let decisions = DecisionGrpc::new(Arc::new(decider), store.clone(), write_limit);
         let audit = AuditGrpc::new(store.clone(), config.limits.tails, shutdown.clone(), tasks.clone());
-        let refused = Arc::new(RefusedTokens::default());
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<DecisionServiceServer<DecisionGrpc>>().await;
         health.set_serving::<PolicyServiceServer<PolicyGrpc>>().await;
@@ -202,7 +212,7 @@ impl Server {
 
         let mut transport = transport
             .layer(EdgeLayer::new(config.limits.calls))
-            .layer(AuthLayer::new(store.clone(), refused.clone()));
+            .layer(AuthLayer::new(store.clone(), tally.clone()));
         let reflection = |build: fn(tonic_reflection::server::Builder<'static>) -> _| {
             let builder = tonic_reflection::server::Builder::configure();
             build(
@@ -225,10 +235,10 @@ impl Server {
                     .max_decoding_message_size(MAX_REQUEST_BYTES),
             )
             .add_service(AuditServiceServer::new(audit).max_decoding_message_size(MAX_REQUEST_BYTES));
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let incoming = incoming(listener, config.limits.connections);
         let stopping = shutdown.clone().cancelled_owned();
         let transport = tokio::spawn(router.serve_with_incoming_shutdown(incoming, stopping));
-        tasks.spawn(keep_house(store.clone(), refused, health, shutdown.clone()));
+        tasks.spawn(keep_house(store.clone(), tally, health, shutdown.clone()));
 
         let url = url(address, config.listen.tls.is_some());
         let server = Self {
@@ -361,12 +371,7 @@ fn url(address: SocketAddr, tls: bool) -> String {
 }
 
 /// What has to be done now and then: sum up refused tokens, and tell the health service when storage has failed.
-async fn keep_house(
-    store: Arc<dyn Store>,
-    refused: Arc<RefusedTokens>,
-    health: HealthReporter,
-    shutdown: CancellationToken,
-) {
+async fn keep_house(store: Arc<dyn Store>, tally: Arc<Tally>, health: HealthReporter, shutdown: CancellationToken) {
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut seconds = 0_u32;
@@ -377,20 +382,13 @@ async fn keep_house(
         }
         seconds = (seconds + 1) % 10;
         if seconds == 0 {
-            report(&refused);
+            tally.report();
         }
         if store.failure().is_some() {
             health.set_not_serving::<DecisionServiceServer<DecisionGrpc>>().await;
             health.set_not_serving::<PolicyServiceServer<PolicyGrpc>>().await;
         }
     }
-    report(&refused);
+    tally.report();
     health.set_not_serving::<DecisionServiceServer<DecisionGrpc>>().await;
-}
-
-fn report(refused: &RefusedTokens) {
-    let count = refused.take();
-    if count > 0 {
-        tracing::warn!(count, "calls without a valid token were refused in the last 10 seconds");
-    }
 }

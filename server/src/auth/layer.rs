@@ -1,10 +1,7 @@
 //! The tower layer that authenticates and authorises every call.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -21,32 +18,23 @@ use super::{
     Caller, Method, Token,
     table::{self, Right},
 };
-use crate::store::{Identity, KnownToken, Store};
-
-/// Calls refused for want of a valid token since the last look. Counted, not logged one by one: whoever floods the
-/// server with bad tokens must not flood its log too.
-#[derive(Debug, Default)]
-pub struct RefusedTokens(AtomicU64);
-
-impl RefusedTokens {
-    /// The number since the last call of this function.
-    pub fn take(&self) -> u64 {
-        self.0.swap(0, Ordering::Relaxed)
-    }
-}
+use crate::{
+    store::{Identity, KnownToken, Store},
+    tally::Tally,
+};
 
 /// Authenticates and authorises.
 #[derive(Clone)]
 pub struct AuthLayer {
     store: Arc<dyn Store>,
-    refused: Arc<RefusedTokens>,
+    tally: Arc<Tally>,
 }
 
 impl AuthLayer {
-    /// Looks tokens up in `store`, and counts refusals in `refused`.
+    /// Looks tokens up in `store`, and counts refusals in `tally`.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, refused: Arc<RefusedTokens>) -> Self {
-        Self { store, refused }
+    pub fn new(store: Arc<dyn Store>, tally: Arc<Tally>) -> Self {
+        Self { store, tally }
     }
 
     /// Authenticates the call of `path` and looks up its right.
@@ -85,7 +73,7 @@ impl AuthLayer {
 
     async fn identity(&self, headers: &HeaderMap, name: &'static str) -> Result<Identity, Status> {
         let refuse = |text: String| {
-            self.refused.0.fetch_add(1, Ordering::Relaxed);
+            self.tally.refused_tokens.add();
             Status::unauthenticated(text)
         };
         let mut values = headers.get_all(name).iter();

@@ -67,7 +67,7 @@ const fn number(name: &'static str, default: &'static str, min: u64, max: u64) -
 }
 
 /// All keys, in the order in which they are shown.
-pub const KEYS: [Key; 20] = [
+pub const KEYS: [Key; 21] = [
     // Its default depends on the environment; see `Sources::read`.
     text("data_dir", ""),
     // Loopback: a server for this machine needs no certificate. The port is not assigned to anybody.
@@ -82,6 +82,8 @@ pub const KEYS: [Key; 20] = [
     number("drain_ms", "12000", 0, 600_000),
     // Each may hold a request of 16 MiB, so 2 GiB at worst; at 5 ms a decision this is 25,000 a second.
     number("max_calls", "128", 1, 65_536),
+    // Below the 1024 open files that most systems give a process, with room for the database. More wait to be accepted.
+    number("max_connections", "900", 1, 1_048_576),
     // One host's daemon is one connection; an agent rarely has more than ten tool calls under way.
     number("max_streams_per_connection", "256", 1, 65_536),
     // Each holds at most 64 records in memory.

@@ -54,7 +54,7 @@ impl Environment {
                 .into_string()
                 .ok()
                 .filter(|name| name.starts_with(PREFIX) || name == DATA_DIR)?;
-            // What is no UTF-8 is no value that is accepted; it is shown with its faulty bytes replaced.
+            // A value that is no UTF-8 is shown, and refused, with its faulty bytes replaced.
             Some((name, value.to_string_lossy().into_owned()))
         };
         Self {
@@ -110,12 +110,13 @@ impl Sources {
         for (name, value) in &environment.variables {
             sources.read_variable(name, value);
         }
-        if let Some(folder) = &flags.data_dir {
-            sources.set(
-                "data_dir",
-                folder.to_string_lossy().into_owned(),
-                Origin::Flag("--data-dir"),
-            );
+        match flags.data_dir.as_ref().map(|folder| folder.to_str()) {
+            None => {}
+            Some(Some(folder)) => sources.set("data_dir", folder.to_owned(), Origin::Flag("--data-dir")),
+            Some(None) => sources.fault(
+                "--data-dir".to_owned(),
+                "the path is not UTF-8; choose another".to_owned(),
+            ),
         }
         if let Some(address) = &flags.listen {
             sources.set("listen", address.clone(), Origin::Flag("--listen"));
@@ -189,7 +190,12 @@ impl Sources {
                 format!("is not read; set {DATA_DIR}"),
             );
         }
-        if KEYS.iter().any(|known| known.name == key) {
+        if value.contains(char::REPLACEMENT_CHARACTER) {
+            self.fault(
+                format!("environment variable {name}"),
+                format!("`{value}` is not UTF-8"),
+            );
+        } else if KEYS.iter().any(|known| known.name == key) {
             self.set(&key, value.to_owned(), Origin::Variable(name.to_owned()));
         } else {
             self.fault(format!("environment variable {name}"), unknown(&key));

@@ -1,3 +1,5 @@
+//! Configurations as files whose names are their faults, and the order of the sources.
+
 use std::{collections::BTreeMap, fs, path::Path};
 
 use super::*;

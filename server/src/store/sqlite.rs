@@ -35,6 +35,9 @@ use super::{
 use crate::auth::TokenHash;
 use writer::{Done, Job, Work};
 
+/// Connections for looking up tokens: a look-up takes microseconds, so a few serve thousands of calls a second.
+const LOOKUPS: u32 = 4;
+
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
 
 /// How the database is opened.
@@ -137,6 +140,8 @@ struct Shared {
 /// A store in one SQLite file.
 pub struct SqliteStore {
     readers: SqlitePool,
+    /// For tokens only: a long search of the trail must not keep calls from being authenticated.
+    lookups: SqlitePool,
     queue: Mutex<Option<mpsc::Sender<Job>>>,
     sender: mpsc::WeakSender<Job>,
     shared: Arc<Shared>,
@@ -170,16 +175,21 @@ impl SqliteStore {
                 .await
                 .map_err(|cause| open_error(path, cause))?;
         }
-        let readers = SqlitePoolOptions::new()
-            .max_connections(options.readers)
-            .acquire_timeout(Duration::from_secs(2))
-            .connect_with(connect.create_if_missing(false).read_only(true))
-            .await
-            .map_err(|cause| open_error(path, cause))?;
-        Ok(Self::start(connection, readers, &options))
+        let reading = connect.create_if_missing(false).read_only(true);
+        let pool = async |connections: u32| {
+            let options = SqlitePoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(Duration::from_secs(2));
+            options
+                .connect_with(reading.clone())
+                .await
+                .map_err(|cause| open_error(path, cause))
+        };
+        let (readers, lookups) = (pool(options.readers).await?, pool(LOOKUPS).await?);
+        Ok(Self::start(connection, readers, lookups, &options))
     }
 
-    fn start(connection: SqliteConnection, readers: SqlitePool, options: &SqliteOptions) -> Self {
+    fn start(connection: SqliteConnection, readers: SqlitePool, lookups: SqlitePool, options: &SqliteOptions) -> Self {
         let (sender, receiver) = mpsc::channel(options.queue.max(1));
         let (committed, commits) = watch::channel(0);
         let shared = Arc::new(Shared::default());
@@ -192,6 +202,7 @@ impl SqliteStore {
         );
         Self {
             readers,
+            lookups,
             sender: sender.downgrade(),
             queue: Mutex::new(Some(sender)),
             shared,
@@ -273,7 +284,7 @@ impl Store for SqliteStore {
     }
 
     fn token(&self, hash: TokenHash) -> StoreFuture<'_, KnownToken> {
-        read::token(&self.readers, hash).boxed()
+        read::token(&self.lookups, hash).boxed()
     }
 
     fn teams(&self) -> StoreFuture<'_, Vec<TeamId>> {
@@ -301,13 +312,20 @@ impl Store for SqliteStore {
     }
 
     fn failure(&self) -> Option<Arc<str>> {
-        self.shared.poison.get().cloned()
+        let ended = || {
+            let sender = self.sender.upgrade();
+            sender
+                .is_none_or(|sender| sender.is_closed())
+                .then(|| Arc::from("the writer task has ended"))
+        };
+        self.shared.poison.get().cloned().or_else(ended)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         async move {
             // Readers first: the last connection to close folds the WAL into the database file, and only the writer can.
             self.readers.close().await;
+            self.lookups.close().await;
             // The writer ends once the last sender is gone and the queue is empty.
             drop(self.queue.lock().await.take());
             if let Some(writer) = self.writer.lock().await.take()

@@ -122,6 +122,31 @@ async fn more_calls_than_the_limit_are_refused_and_health_still_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn connections_beyond_the_limit_wait_until_one_ends() {
+    let server = start_with(scripted(), &[("max_connections", "1")]).await;
+    let endpoint = Endpoint::from_shared(server.server.url().to_owned()).unwrap();
+    let request = || HealthCheckRequest { service: String::new() };
+    // The harness holds the only connection.
+    let mut waiting = Box::pin(async {
+        let channel = endpoint.connect().await.unwrap();
+        HealthClient::new(channel).check(request()).await.unwrap();
+    });
+    let mut held = HealthClient::new(server.channel.clone());
+    for _ in 0..20 {
+        tokio::select! {
+            biased;
+            () = &mut waiting => panic!("two connections at a time"),
+            answer = held.check(request()) => drop(answer.unwrap()),
+        }
+    }
+    drop(held);
+    let crate::harness::Running { server, channel, .. } = server;
+    drop(channel);
+    waiting.await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_at_work_end_before_the_server_does() {
     let (entered, mut inside) = unbounded_channel();
     let (release, blocked) = mpsc::channel::<()>();

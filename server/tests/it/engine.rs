@@ -140,3 +140,123 @@ async fn a_stored_policy_that_cannot_be_read_any_more_allows_nothing() {
     let repaired = server.agent().decide(shell("allow x")).await.unwrap().into_inner();
     assert_eq!(repaired.effect(), v1::Effect::Allow);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_or_nested_too_deep_is_judged_or_refused_but_never_allowed() {
+    let server = start().await;
+    let long = format!("echo {}", "a".repeat(100_000));
+    let operands = format!("rm {}", (0..10_000).map(|at| format!("/x/{at} ")).collect::<String>());
+    let deep = format!("{}{}", "$(".repeat(20_000), ")".repeat(20_000));
+    let many = "true; ".repeat(100_000);
+    let substitutions = format!("echo {}", "`".repeat(50_001));
+    for command in [&long, &operands, &deep, &many, &substitutions] {
+        let request = v1::DecideRequest {
+            facts: Some(facts()),
+            ..shell(command)
+        };
+        let response = server.host().decide(request).await.unwrap().into_inner();
+        assert!(!response.decision_id.is_empty(), "it is on record");
+        if command != &long && command != &many {
+            assert_ne!(response.effect(), v1::Effect::Allow, "{response:?}");
+        }
+    }
+    let records = server.decision_records().await;
+    assert_eq!(records.len(), 5);
+    assert!(
+        records
+            .iter()
+            .all(|(_, decision)| decision.input_json.len() <= 16 * 1024)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_is_not_utf8_is_refused_with_its_field() {
+    let server = start().await;
+    let mut request = shell("x");
+    request.call.as_mut().unwrap().input_json = b"{\"command\":\"ls \xff\"}".to_vec();
+    let status = server.agent().decide(request).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::InvalidArgument);
+    assert!(status.message().contains("call.input_json"), "{status}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_tool_is_asked_for() {
+    let server = start().await;
+    let mut request = v1::DecideRequest {
+        facts: Some(facts()),
+        ..shell("x")
+    };
+    request.call.as_mut().unwrap().tool_name = "LaunchRocket".into();
+    let response = server.host().decide(request).await.unwrap().into_inner();
+    assert_eq!(response.effect(), v1::Effect::Ask);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_rules_count_for_their_call_only() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let plain = || v1::DecideRequest {
+        facts: Some(facts()),
+        ..shell("acme-deploy now")
+    };
+    let with = |allow: &[&str], deny: &[&str]| {
+        let list = |rules: &[&str]| rules.iter().map(ToString::to_string).collect();
+        v1::DecideRequest {
+            session_rules: Some(v1::SessionRules {
+                allow: list(allow),
+                deny: list(deny),
+            }),
+            ..plain()
+        }
+    };
+    let rule = "Bash(acme-deploy *)";
+    for (request, expected) in [
+        (plain(), v1::Effect::Ask),
+        (with(&[rule], &[]), v1::Effect::Allow),
+        (plain(), v1::Effect::Ask),
+        (with(&[], &[rule]), v1::Effect::Deny),
+        (with(&[rule], &[rule]), v1::Effect::Deny),
+        (with(&[rule], &[]), v1::Effect::Allow),
+    ] {
+        let response = server.host().decide(request).await.unwrap().into_inner();
+        assert_eq!(response.effect(), expected, "{response:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_document_counts_at_once_and_trust_is_no_accident_of_the_cache() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let rules = |effect: &str| format!(r#"{{ "permissions": {{ "{effect}": ["Bash(acme-deploy *)"] }} }}"#);
+    let project = |text: String, project_trusted| {
+        let document = v1::HostDocument {
+            layer: v1::Layer::Project.into(),
+            path: "/w/.portcullis/policy.jsonc".into(),
+            content: text.into_bytes(),
+        };
+        let facts = v1::HostFacts {
+            documents: vec![document],
+            project_trusted,
+            ..facts()
+        };
+        v1::DecideRequest {
+            facts: Some(facts),
+            ..shell("acme-deploy now")
+        }
+    };
+    for (text, trusted, expected) in [
+        (rules("allow"), true, v1::Effect::Allow),
+        (rules("allow"), false, v1::Effect::Ask),
+        (rules("deny"), false, v1::Effect::Deny),
+        (rules("deny"), true, v1::Effect::Deny),
+        (rules("allow"), true, v1::Effect::Allow),
+    ] {
+        let response = server
+            .host()
+            .decide(project(text.clone(), trusted))
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(response.effect(), expected, "{text} trusted {trusted}: {response:?}");
+    }
+}

@@ -190,3 +190,71 @@ async fn whatever_is_logged_a_command_and_a_token_are_not() {
         "a token is in the log"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_killed_under_load_loses_no_decision_that_was_answered() {
+    use crate::harness::{Credentials, shell};
+    use portcullis_proto::v1::{
+        self, audit_service_client::AuditServiceClient, decision_service_client::DecisionServiceClient,
+    };
+    use tonic::transport::Endpoint;
+    let temp = tempfile::tempdir().unwrap();
+    let token = |role: &str| {
+        let text = std::fs::read_to_string(temp.path().join(format!("data/tokens/{role}.token"))).unwrap();
+        Credentials::bearer(text.trim_end())
+    };
+    let connect = async |line: &str| {
+        let url = line.trim_end().rsplit(' ').next().unwrap().to_owned();
+        Endpoint::from_shared(url).unwrap().connect().await.unwrap()
+    };
+    let (server, line) = serve(temp.path());
+    let (answered, mut answers) = tokio::sync::mpsc::unbounded_channel();
+    let mut clients = Vec::new();
+    for _ in 0..6 {
+        let mut agent = DecisionServiceClient::with_interceptor(connect(&line).await, token("agent"));
+        let answered = answered.clone();
+        clients.push(tokio::spawn(async move {
+            while let Ok(answer) = agent.decide(shell("ls")).await {
+                answered.send(answer.into_inner().decision_id).unwrap();
+            }
+        }));
+    }
+    drop(answered);
+    let mut ids = Vec::new();
+    while ids.len() < 100 {
+        ids.push(answers.recv().await.unwrap());
+    }
+    signal(&server.0, "KILL");
+    while let Some(id) = answers.recv().await {
+        ids.push(id);
+    }
+    for client in clients {
+        client.await.unwrap();
+    }
+    drop(server);
+
+    let (_server, line) = serve(temp.path());
+    let mut trail = AuditServiceClient::with_interceptor(connect(&line).await, token("admin"));
+    let (mut recorded, mut sequences, mut before_sequence) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let request = v1::QueryRequest {
+            page_size: 1000,
+            before_sequence,
+            filter: None,
+        };
+        let page = trail.query(request).await.unwrap().into_inner();
+        sequences.extend(page.records.iter().map(|record| record.sequence));
+        recorded.extend(page.records.into_iter().map(|record| record.record_id));
+        before_sequence = page.next_before_sequence;
+        if before_sequence == 0 {
+            break;
+        }
+    }
+    for id in &ids {
+        assert!(
+            !id.is_empty() && recorded.contains(id),
+            "{id} was answered and is not on record"
+        );
+    }
+    assert_eq!(sequences, (1..=sequences.len() as u64).rev().collect::<Vec<_>>());
+}

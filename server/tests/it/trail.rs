@@ -261,7 +261,7 @@ async fn a_reader_that_is_slow_loses_nothing() {
     futures_util::future::join_all(decisions)
         .await
         .into_iter()
-        .for_each(|done| drop(done));
+        .for_each(drop);
     let head = server.records(Default::default()).await[0].sequence;
     assert!(head > 64);
     for expected in 1..=head {

@@ -1,3 +1,5 @@
+//! What every backend has to keep, shown on this one: see the invariants in [`crate::store`].
+
 use futures_util::future::join_all;
 use portcullis_policy::Verdict;
 use sqlx::AssertSqlSafe;
@@ -192,7 +194,7 @@ async fn after_a_commit_that_failed_nothing_is_written_but_all_can_be_read() {
         .connect_with(connect.read_only(true))
         .await
         .unwrap();
-    let store = SqliteStore::start(connection, readers, &SqliteOptions::default());
+    let store = SqliteStore::start(connection, readers.clone(), readers, &SqliteOptions::default());
     add_token(&store, "a").await;
     store
         .append_decision(decision("a", "1", Verdict::Allow), soon())
