@@ -11,6 +11,7 @@ use portcullis_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use crate::daemon::{Daemon, MAX_RUNS, peer_uid};
+use crate::facts::repository;
 
 /// The service.
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ impl HostService for Host {
                     "invalid `root`: `{root}` is not a folder"
                 )));
             }
+            // What is trusted is the project: the work tree around the folder, if there is one.
+            let real = repository::project_root(&real).unwrap_or(real);
             let real = real
                 .into_os_string()
                 .into_string()
@@ -78,10 +81,8 @@ impl HostService for Host {
         let trust = Arc::clone(&self.0.trust);
         let was_trusted = blocking(move || {
             // Both names: a project that is gone, or moved, must still be removable.
-            let real = Path::new(&root)
-                .canonicalize()
-                .ok()
-                .and_then(|real| real.into_os_string().into_string().ok());
+            let real =
+                repository::project_root(Path::new(&root)).and_then(|real| real.into_os_string().into_string().ok());
             let by_name = trust.set(&root, false)?;
             let by_real = real.map_or(Ok(false), |real| trust.set(&real, false))?;
             Ok(by_name || by_real)

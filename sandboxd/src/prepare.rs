@@ -27,6 +27,9 @@ pub enum Unpreparable {
         #[source]
         source: io::Error,
     },
+    /// A folder that is never writable as a whole.
+    #[error("`{}` is too wide, or belongs to the kernel", .0.display())]
+    TooWide(PathBuf),
     /// A hidden path contains the workspace.
     #[error("the hidden path `{}` contains the workspace", .0.display())]
     HiddenWorkspace(PathBuf),
@@ -91,6 +94,12 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     );
     read_write.sort();
     read_write.dedup();
+
+    for path in roots.iter().chain(&read_write) {
+        if crate::launch::mounts::is_special(path) {
+            return Err(Unpreparable::TooWide(path.clone()));
+        }
+    }
 
     let mut plan = protect::plan(&read_write, &profile.read_only_patterns);
     let (inside, outside): (Vec<_>, Vec<_>) = visible

@@ -34,6 +34,8 @@ pub struct Plan {
     pub existing: BTreeMap<PathBuf, Identity>,
     /// Real paths to mount read-only.
     pub protected: Vec<PathBuf>,
+    /// Folders that configuration names as the place of hooks and that do not exist: nobody may make them.
+    pub absent_hooks: Vec<PathBuf>,
     /// What could not be protected, one line each.
     pub missing: Vec<String>,
 }
@@ -49,6 +51,8 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
             Err(fault) => missing.push(format!("read-only pattern `{text}`: {fault}")),
         }
     }
+    // Whoever can write this file points git to another configuration and other hooks.
+    read.extend(Pattern::parse(".git/commondir"));
     let patterns = read;
     let Scan { anchors, complete } = scan::scan(roots);
     if !complete {
@@ -60,6 +64,7 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
         patterns,
         anchors,
         protected: Vec::new(),
+        absent_hooks: Vec::new(),
         missing,
     };
     let mut protected: Vec<PathBuf> = Vec::new();
@@ -71,7 +76,16 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
             Err(_) => {}
         }
     }
-    protected.extend(hook_folders(&plan.anchors, roots));
+    for folder in hook_folders(&plan.anchors) {
+        match folder.canonicalize() {
+            Ok(real) if !roots.contains(&real) => protected.push(real),
+            Ok(_) => plan.missing.push(format!(
+                "the folder of hooks `{}` is the whole workspace",
+                folder.display()
+            )),
+            Err(_) => plan.absent_hooks.push(folder),
+        }
+    }
     protected.retain(|path| roots.iter().any(|root| path.starts_with(root)));
     protected.sort();
     protected.dedup();
@@ -116,8 +130,8 @@ fn matches(anchors: &[Anchor], patterns: &[Pattern], missing: &mut Vec<String>) 
     found
 }
 
-/// Folders that a repository's own configuration names as the place of its hooks (`core.hooksPath`).
-fn hook_folders(anchors: &[Anchor], roots: &[PathBuf]) -> Vec<PathBuf> {
+/// Folders that a repository's own configuration names as the place of its hooks (`core.hooksPath`), as named.
+fn hook_folders(anchors: &[Anchor]) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for anchor in anchors.iter().filter(|anchor| anchor.kind == AnchorKind::GitFolder) {
         // Relative to the work tree, which is the folder around `.git`.
@@ -130,13 +144,10 @@ fn hook_folders(anchors: &[Anchor], roots: &[PathBuf]) -> Vec<PathBuf> {
             let Some(text) = gitconfig::read_bounded(&anchor.path.join(file)) else {
                 continue;
             };
-            for folder in gitconfig::values(&text, "core.hookspath") {
-                if let Ok(real) = work_tree.join(folder).canonicalize()
-                    && !roots.contains(&real)
-                {
-                    folders.push(real);
-                }
-            }
+            let named = gitconfig::values(&text, "core.hookspath")
+                .into_iter()
+                .filter(|folder| !folder.is_empty());
+            folders.extend(named.map(|folder| work_tree.join(folder)));
         }
     }
     folders

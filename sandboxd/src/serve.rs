@@ -13,6 +13,7 @@ use portcullis_proto::v1::host_service_server::HostServiceServer;
 use portcullis_proto::v1::sandbox_service_server::SandboxServiceServer;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_stream::wrappers::UnixListenerStream;
+use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 
 use crate::daemon::Daemon;
@@ -122,8 +123,10 @@ impl Bound {
             _lock,
         } = self;
         let stop = daemon.stop.clone();
-        let delivery =
-            tokio::spawn(Arc::clone(&daemon.spool).deliver(Arc::clone(&daemon.upstream), stop.child_token()));
+        // Ends after the runs, whose outcomes it still has to deliver.
+        let delivered = CancellationToken::new();
+        let delivery = Arc::clone(&daemon.spool).deliver(Arc::clone(&daemon.upstream), delivered.clone());
+        let delivery = tokio::spawn(delivery);
         // Probed now, so that the first decision does not wait for it.
         let probing = Arc::clone(&daemon);
         let probe = tokio::spawn(async move { probing.capability().await });
@@ -150,6 +153,7 @@ impl Bound {
         let all = u32::try_from(crate::daemon::MAX_RUNS).unwrap_or(u32::MAX);
         let _ = tokio::time::timeout(DRAIN, daemon.runs.acquire_many(all)).await;
         probe.abort();
+        delivered.cancel();
         let _ = tokio::time::timeout(DRAIN, delivery).await;
         let _ = tokio::fs::remove_file(&socket).await;
         served.map_err(ServeError::from)

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use portcullis_policy::PolicyDocument;
 use portcullis_proto::v1::{HostDocument, Layer};
@@ -35,7 +35,7 @@ pub fn read(config: &Path, project: Option<&Path>, failures: &mut Vec<String>) -
 }
 
 /// `within`: the folder that the file must really lie in. Otherwise a project could present any file as its own.
-fn read_one(path: &PathBuf, within: Option<&Path>) -> io::Result<Option<Vec<u8>>> {
+fn read_one(path: &Path, within: Option<&Path>) -> io::Result<Option<Vec<u8>>> {
     let real = match path.canonicalize() {
         Ok(real) => real,
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),

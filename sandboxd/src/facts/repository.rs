@@ -71,7 +71,7 @@ fn search(from: &Path) -> Search {
                 });
             }
             Ok(_) => {
-                return match pointed_to(&dot_git) {
+                return match gitconfig::pointed_to(&dot_git) {
                     Some(git_folder) => Search::Found(Repository {
                         root: folder.to_path_buf(),
                         git_folder,
@@ -91,13 +91,6 @@ fn search(from: &Path) -> Search {
         }
     }
     Search::None
-}
-
-/// The git folder that a pointer file names.
-fn pointed_to(pointer: &Path) -> Option<PathBuf> {
-    let text = String::from_utf8(gitconfig::read_bounded(pointer)?).ok()?;
-    let target = text.strip_prefix("gitdir:")?.trim();
-    pointer.parent()?.join(target).canonicalize().ok()
 }
 
 /// All executing keys of a repository; `None` if its configuration cannot be read.

@@ -185,6 +185,10 @@ fn start(spec: &Spec) -> Result<Started, StepFailed> {
     let argv = c_strings(&spec.argv).map_err(failed("reading the arguments"))?;
     let environment = c_strings(&spec.environment).map_err(failed("reading the environment"))?;
     let programs = candidates(spec).map_err(failed("reading the program's name"))?;
+    // Before there is a command: it may not trace this process, nor reach its descriptors (it could forge reports) or its
+    // environment through `/proc/1`. Executing makes the command itself dumpable again.
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .map_err(|error| StepFailed::new("command", "closing the init to the command", error))?;
     match fork_command().map_err(failed("forking"))? {
         Fork::Child => {
             let errno = become_command(&programs, &argv, &environment);
@@ -193,8 +197,6 @@ fn start(spec: &Spec) -> Result<Started, StepFailed> {
         }
         Fork::Parent(pid) => {
             drop(write);
-            // From here on nobody inside may trace this process or read its environment and descriptors.
-            let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
             leave_standard_streams();
             let mut errno = Vec::new();
             File::from(read)

@@ -144,22 +144,21 @@ fn paths(list: &[Vec<u8>]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Folders that are never writable as a whole, because what must be covered lies below them.
+/// Whether a folder is never writable as a whole, because what must be covered lies below it or it is the kernel's.
+#[must_use]
+pub fn is_special(path: &Path) -> bool {
+    let kernels = ["/dev", "/proc", "/sys"];
+    path == Path::new("/") || path == Path::new("/run") || kernels.iter().any(|folder| path.starts_with(folder))
+}
+
 fn refuse_special(path: &Path) -> Result<(), StepFailed> {
-    let special = ["/dev", "/proc", "/sys"];
-    let fault = if path.is_relative() || path.components().any(|part| part == Component::ParentDir) {
-        "is not an absolute path without `..`"
-    } else if path == Path::new("/") || path == Path::new("/run") {
-        "is too wide to be made writable"
-    } else if special.iter().any(|folder| path.starts_with(folder)) {
-        "belongs to the kernel"
-    } else {
+    if path.is_absolute() && !path.components().any(|part| part == Component::ParentDir) && !is_special(path) {
         return Ok(());
-    };
+    }
     Err(StepFailed::new(
         STEP,
-        format!("writable folder `{}`", path.display()),
-        io::Error::new(io::ErrorKind::InvalidInput, fault),
+        format!("making `{}` writable", path.display()),
+        io::Error::new(io::ErrorKind::InvalidInput, "it is too wide, or belongs to the kernel"),
     ))
 }
 

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Largest configuration file that is read, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -26,6 +26,21 @@ pub fn read_bounded(path: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
     (text.len() as u64 <= MAX_BYTES).then_some(text)
+}
+
+/// The git folder that a pointer file `.git` names (`gitdir: …`): a real path. `None` if it names none.
+#[must_use]
+pub fn pointed_to(pointer: &Path) -> Option<PathBuf> {
+    let text = String::from_utf8(read_bounded(pointer)?).ok()?;
+    let target = text.strip_prefix("gitdir:")?.trim();
+    pointer.parent()?.join(target).canonicalize().ok()
+}
+
+/// The folder that a file `commondir` in a git folder names: a real path. `None` if it names none.
+#[must_use]
+pub fn common_folder(file: &Path) -> Option<PathBuf> {
+    let text = String::from_utf8(read_bounded(file)?).ok()?;
+    file.parent()?.join(text.trim()).canonicalize().ok()
 }
 
 /// One setting.

@@ -73,9 +73,10 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>) -> bool {
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
         let Ok(entries) = fs::read_dir(&folder) else {
-            // What this user cannot list, the command (the same user, with fewer rights) cannot list either; but it may know
-            // a name in it.
-            complete = false;
+            // Nobody inside can do more than this user: what cannot be entered cannot be reached. What can be entered but not
+            // listed may hold a name that is known.
+            let flags = rustix::fs::AtFlags::EACCESS;
+            complete &= rustix::fs::accessat(rustix::fs::CWD, &folder, rustix::fs::Access::EXEC_OK, flags).is_err();
             continue;
         };
         let mut folders = Vec::new();

@@ -43,31 +43,56 @@ pub fn sweep(plan: &Plan) -> Swept {
         if plan.existing.get(&path) == Some(&identity) {
             continue;
         }
-        let git = anchors.iter().find(|anchor| {
+        // The innermost one: a work tree's own git folder lies inside the common one.
+        let around = |anchor: &&Anchor| {
             (anchor.kind == AnchorKind::GitFolder && path.starts_with(&anchor.path)) || anchor.path == path
-        });
+        };
+        let git = anchors
+            .iter()
+            .filter(around)
+            .max_by_key(|anchor| anchor.path.components().count());
         let culprits = match git {
-            Some(anchor) if anchor.kind == AnchorKind::Pointer => {
-                // A new pointer file leads to a git folder, which is looked at itself; a changed one was protected.
-                if plan.existing.contains_key(&path) {
-                    vec![path]
-                } else {
-                    Vec::new()
-                }
-            }
-            Some(anchor) => git_culprits(&path, before.contains(anchor)),
+            Some(anchor) if anchor.kind == AnchorKind::Pointer => pointer_culprits(&path, plan, &anchors),
+            Some(anchor) => git_culprits(&path, before.contains(anchor), &anchors),
             None => vec![path],
         };
         for culprit in culprits {
             put_aside(&culprit, &suffix, &mut swept);
         }
     }
+    for folder in plan
+        .absent_hooks
+        .iter()
+        .filter(|folder| folder.symlink_metadata().is_ok())
+    {
+        put_aside(folder, &suffix, &mut swept);
+    }
     swept.failures.extend(missing);
     swept
 }
 
+/// A new pointer file is harmless if it leads to a git folder that is looked at itself; a changed one never is.
+fn pointer_culprits(path: &Path, plan: &Plan, anchors: &[Anchor]) -> Vec<PathBuf> {
+    let target = match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => path.canonicalize().ok(),
+        _ => gitconfig::pointed_to(path),
+    };
+    let harmless = target.is_some_and(|target| is_git_folder(&target, anchors));
+    if harmless && !plan.existing.contains_key(path) {
+        Vec::new()
+    } else {
+        vec![path.to_path_buf()]
+    }
+}
+
+fn is_git_folder(path: &Path, anchors: &[Anchor]) -> bool {
+    anchors
+        .iter()
+        .any(|anchor| anchor.kind == AnchorKind::GitFolder && anchor.path == path)
+}
+
 /// What of a new path in a git folder would run something.
-fn git_culprits(path: &Path, repository_is_old: bool) -> Vec<PathBuf> {
+fn git_culprits(path: &Path, repository_is_old: bool, anchors: &[Anchor]) -> Vec<PathBuf> {
     match path.file_name().and_then(|name| name.to_str()) {
         Some("hooks") if path.is_dir() => fs::read_dir(path)
             .into_iter()
@@ -79,6 +104,10 @@ fn git_culprits(path: &Path, repository_is_old: bool) -> Vec<PathBuf> {
             .collect(),
         Some("config") => executing(path),
         Some("config.worktree") if !repository_is_old => executing(path),
+        Some("commondir") if !repository_is_old => {
+            let harmless = gitconfig::common_folder(path).is_some_and(|common| is_git_folder(&common, anchors));
+            if harmless { Vec::new() } else { vec![path.to_path_buf()] }
+        }
         // Names programs only together with a configuration, which is looked at itself.
         Some("attributes" | "info") if !repository_is_old => Vec::new(),
         _ => vec![path.to_path_buf()],
@@ -116,6 +145,8 @@ fn put_aside(path: &Path, suffix: &str, swept: &mut Swept) {
     });
     match moved {
         Ok(()) => swept.put_aside.push(path.to_path_buf()),
+        // Gone with a link or pointer that was put aside before.
+        Err(rustix::io::Errno::NOENT) if path.symlink_metadata().is_err() => {}
         // The link on the way was made by the command: it goes, whatever it leads to.
         Err(rustix::io::Errno::LOOP) => put_aside_link(path, suffix, swept),
         Err(error) => swept

@@ -130,3 +130,50 @@ fn a_new_link_to_files_elsewhere_is_put_aside_itself() {
     assert_eq!(swept.put_aside, [root.join(".cursor")]);
     assert!(root.join("elsewhere/mcp.json").exists() && !root.join(".cursor").exists());
 }
+
+#[test]
+fn git_cannot_be_led_to_another_configuration() {
+    let (_keep, root) = workspace();
+    git_folder(&root.join(".git"));
+    fs::create_dir(root.join("a")).unwrap();
+    fs::create_dir(root.join("b")).unwrap();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    // Another common folder, which needs no HEAD.
+    fs::create_dir_all(root.join("evil/objects")).unwrap();
+    fs::write(root.join("evil/config"), "[core]\nfsmonitor = evil\n").unwrap();
+    fs::write(root.join(".git/commondir"), "../evil\n").unwrap();
+    // Git folders where the walk does not look.
+    git_folder(&root.join(".git/objects/hidden"));
+    fs::write(root.join("a/.git"), "gitdir: ../.git/objects/hidden\n").unwrap();
+    std::os::unix::fs::symlink("../.git/objects/hidden", root.join("b/.git")).unwrap();
+    let swept = sweep::sweep(&plan);
+    assert_eq!(swept.failures, Vec::<String>::new());
+    for gone in [".git/commondir", "a/.git", "b/.git"] {
+        assert!(root.join(gone).symlink_metadata().is_err(), "{gone}: {swept:?}");
+    }
+}
+
+#[test]
+fn a_new_linked_work_tree_stays() {
+    let (_keep, root) = workspace();
+    git_folder(&root.join(".git"));
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    let own = root.join(".git/worktrees/w");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("HEAD"), "ref: refs/heads/w\n").unwrap();
+    fs::write(own.join("commondir"), "../..\n").unwrap();
+    fs::create_dir(root.join("w")).unwrap();
+    fs::write(root.join("w/.git"), format!("gitdir: {}\n", own.display())).unwrap();
+    assert_eq!(sweep::sweep(&plan), sweep::Swept::default());
+}
+
+#[test]
+fn a_folder_of_hooks_that_did_not_exist_cannot_be_made() {
+    let (_keep, root) = workspace();
+    git_folder(&root.join(".git"));
+    fs::write(root.join(".git/config"), "[core]\nhooksPath = .husky/_\n").unwrap();
+    let plan = plan(std::slice::from_ref(&root), &patterns());
+    fs::create_dir_all(root.join(".husky/_")).unwrap();
+    fs::write(root.join(".husky/_/pre-commit"), "evil").unwrap();
+    assert_eq!(sweep::sweep(&plan).put_aside, [root.join(".husky/_")]);
+}

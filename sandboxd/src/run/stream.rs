@@ -54,6 +54,7 @@ pub(super) struct Run {
 /// What the reports came to.
 #[derive(Default)]
 struct Heard {
+    running: bool,
     enforcement: Option<Enforcement>,
     not_started: Option<String>,
     exited: Option<Exited>,
@@ -73,6 +74,7 @@ impl Run {
             }
         };
         self.sweep(&to_caller).await;
+        let running = heard.running;
         let outcome = Outcome {
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
             enforcement: heard.enforcement,
@@ -81,6 +83,10 @@ impl Run {
                 (Some(reason), _) => outcome::End::NotStarted(reason),
                 (None, Some(Exited { signal: 0, code })) => outcome::End::ExitCode(code),
                 (None, Some(Exited { signal, .. })) => outcome::End::Signal(signal),
+                (None, None) if !running => outcome::End::NotStarted(match ended_by {
+                    "" => "the launcher ended without a report".to_owned(),
+                    reason => format!("it was ended before it started ({reason})"),
+                }),
                 // Ended from outside, with everything in it.
                 (None, None) => outcome::End::Signal(libc::SIGKILL.unsigned_abs()),
             }),
@@ -195,7 +201,7 @@ impl Heard {
     fn take(&mut self, event: Event) {
         match event {
             Event::Ready(enforcement) => self.enforcement = Some(enforcement),
-            Event::Running(_) => {}
+            Event::Running(_) => self.running = true,
             Event::Refused(refused) => self.not_started = Some(format!("{}: {}", refused.step, refused.reason)),
             Event::NotExecuted(not) => {
                 let cause = std::io::Error::from_raw_os_error(not.errno);

@@ -10,7 +10,7 @@ fn run(architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
         4 => architecture,
         16.. => {
             let argument = arguments[((offset - 16) / 8) as usize];
-            if (offset - 16) % 8 == 0 {
+            if (offset - 16).is_multiple_of(8) {
                 argument as u32
             } else {
                 (argument >> 32) as u32

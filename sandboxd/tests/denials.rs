@@ -1,0 +1,160 @@
+//! What a sandboxed command cannot do, each beside the proof that the same line works without the sandbox.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests are here"
+)]
+
+mod support;
+
+use support::{Host, unsandboxed};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
+
+/// A repository with one commit, made without the sandbox.
+fn repository(host: &Host) {
+    let made = unsandboxed(
+        "git init -q . && git config user.email a@b.c && git config user.name t && echo a > a && git add -A && git commit -qm m",
+        &host.workspace,
+    );
+    assert!(made.status.success(), "{made:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_outside_the_workspace_can_be_written() {
+    let host = Host::start().await;
+    let outside = host.workspace.with_file_name("outside");
+    let line = format!("echo x > {}", outside.display());
+    let finished = host.bash(&line).await;
+    assert!(finished.code().is_some_and(|code| code != 0), "{finished:?}");
+    assert!(!outside.exists());
+    assert!(unsandboxed(&line, &host.workspace).status.success() && outside.exists());
+    assert_eq!(host.bash("echo x > inside && cat inside").await.stdout(), "x\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hooks_cannot_be_written_and_their_folder_cannot_be_swapped() {
+    let host = Host::start().await;
+    repository(&host);
+    let hook = host.workspace.join(".git/hooks/pre-commit");
+    let write = "echo evil > .git/hooks/pre-commit";
+    let swap = "mv .git g2 && cp -r g2 .git && echo evil > .git/hooks/pre-commit";
+    let config = "git config core.fsmonitor evil";
+    for line in [write, swap, config] {
+        let finished = host.bash(line).await;
+        assert!(finished.code().is_some_and(|code| code != 0), "{line}: {finished:?}");
+        assert!(!hook.exists() && host.workspace.join(".git").is_dir(), "{line}");
+    }
+    assert_eq!(
+        host.bash("echo b > b && git add -A && git commit -qm b && git log --oneline | wc -l")
+            .await
+            .stdout()
+            .trim(),
+        "2"
+    );
+    for line in [write, swap, config] {
+        let done = unsandboxed(&format!("rm -rf g2; {line}"), &host.workspace);
+        assert!(done.status.success(), "{line}: {done:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_network_is_not_there() {
+    let host = Host::start().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let line = format!("echo hello > /dev/tcp/127.0.0.1/{port}");
+    let finished = host.bash(&line).await;
+    assert!(finished.code().is_some_and(|code| code != 0), "{finished:?}");
+    assert!(
+        String::from_utf8_lossy(&finished.stderr).contains("refused"),
+        "{finished:?}"
+    );
+    let workspace = host.workspace.clone();
+    let control = tokio::task::spawn_blocking(move || unsandboxed(&line, &workspace));
+    // The first that arrives is the control: the sandboxed line never did.
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    assert_eq!(text, "hello\n");
+    assert!(control.await.unwrap().status.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_tokens_sockets_and_state_are_not_there() {
+    let host = Host::start().await;
+    // Even if the ticket's profile forgets to hide them.
+    host.script(|script| script.profile = |profile| profile.masked_paths.clear());
+    for path in [
+        host.places.host_token(),
+        host.places.state().join("host.key"),
+        host.places.socket(),
+    ] {
+        let line = format!("test -e {}", path.display());
+        let finished = host.bash(&line).await;
+        assert_eq!(finished.code(), Some(1), "{}: {finished:?}", path.display());
+        assert!(
+            unsandboxed(&line, &host.workspace).status.success(),
+            "{}",
+            path.display()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_right_and_no_process_of_the_outside_is_there() {
+    let host = Host::start().await;
+    let finished = host
+        .bash("grep -c 'Cap.*:.0000000000000000' /proc/self/status; ls -d /proc/[0-9]* | wc -l; id -u")
+        .await;
+    let lines: Vec<&str> = finished.stdout().lines().collect();
+    assert_eq!(lines.first(), Some(&"5"), "{finished:?}");
+    assert!(lines[1].parse::<u32>().unwrap() < 8);
+    assert_eq!(lines[2], rustix::process::getuid().as_raw().to_string());
+    for line in [
+        "unshare -U true",
+        "mount -t tmpfs none /mnt",
+        "echo x > /proc/sys/kernel/domainname",
+        "kill -0 $PPID && false",
+    ] {
+        let finished = host.bash(line).await;
+        assert!(finished.code().is_some_and(|code| code != 0), "{line}: {finished:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_profile_that_is_not_understood_runs_nothing() {
+    let host = Host::start().await;
+    for profile in [
+        (|profile| profile.network = 0) as fn(&mut portcullis_proto::v1::SandboxProfile),
+        |profile| profile.network = 99,
+        |profile| profile.workspace = 0,
+        |profile| profile.roots = vec!["/nowhere/at/all".to_owned()],
+        |profile| profile.roots = vec!["/".to_owned()],
+    ] {
+        host.script(|script| script.profile = profile);
+        let (_, start) = host.start_for(&["true"]).await;
+        let status = host.launch(start).await.err().expect("a refusal");
+        assert_eq!(status.code(), tonic::Code::FailedPrecondition, "{status:?}");
+    }
+    // What cannot be protected is a refusal too, unless the profile accepts it.
+    host.script(|script| script.profile = |profile| profile.read_only_patterns.push("/absolute".to_owned()));
+    let finished = host.run(&["true"]).await;
+    assert!(
+        matches!(
+            finished.outcome.end,
+            Some(portcullis_proto::v1::outcome::End::NotStarted(_))
+        ),
+        "{finished:?}"
+    );
+    host.script(|script| {
+        script.profile = |profile| {
+            profile.read_only_patterns.push("/absolute".to_owned());
+            profile.accept_partial = true;
+        }
+    });
+    let finished = host.run(&["true"]).await;
+    assert_eq!(finished.code(), Some(0));
+    assert_eq!(finished.started.unwrap().missing.len(), 1);
+}

@@ -1,0 +1,178 @@
+//! The launcher by itself, as root and as an ordinary user, and what a SIGKILL leaves behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests are here"
+)]
+
+use std::io::Read as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A user without a name, a home or a right.
+const NOBODY: u32 = 65534;
+
+/// A workspace and a copy of the launcher where every user can reach them.
+struct Place {
+    _keep: tempfile::TempDir,
+    launcher: PathBuf,
+    workspace: PathBuf,
+    outside: PathBuf,
+    /// Run as this user; `None` = as the test's own.
+    user: Option<u32>,
+}
+
+impl Place {
+    fn new(user: Option<u32>) -> Self {
+        let keep = tempfile::tempdir_in("/var/tmp").unwrap();
+        let root = keep.path().canonicalize().unwrap();
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let place = Self {
+            launcher: root.join("portcullis-launch"),
+            workspace: root.join("ws"),
+            outside: root.join("outside"),
+            user,
+            _keep: keep,
+        };
+        std::fs::copy(env!("CARGO_BIN_EXE_portcullis-launch"), &place.launcher).unwrap();
+        for folder in [&place.workspace, &place.outside] {
+            std::fs::create_dir(folder).unwrap();
+            if let Some(user) = user {
+                chown(folder, Some(user), Some(user)).unwrap();
+            }
+        }
+        place
+    }
+
+    /// As root: root itself and a user without rights. Else whoever this is.
+    fn all() -> Vec<Self> {
+        if rustix::process::geteuid().is_root() {
+            vec![Self::new(None), Self::new(Some(NOBODY))]
+        } else {
+            vec![Self::new(None)]
+        }
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.workspace)
+            .env("HOME", &self.outside)
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        command
+    }
+
+    fn sandboxed(&self, line: &str) -> Command {
+        let mut command = self.command(&self.launcher.clone());
+        command
+            .arg("exec")
+            .arg("--workspace")
+            .arg(&self.workspace)
+            .args(["--", "bash", "-c", line]);
+        command
+    }
+
+    fn inside(&self, line: &str) -> Output {
+        self.sandboxed(line).output().unwrap()
+    }
+
+    fn without(&self, line: &str) -> Output {
+        self.command(Path::new("bash")).args(["-c", line]).output().unwrap()
+    }
+}
+
+#[test]
+fn every_user_works_inside_and_not_outside() {
+    for place in Place::all() {
+        let outside = format!("echo x > {}/f", place.outside.display());
+        assert!(!place.inside(&outside).status.success());
+        assert!(!place.outside.join("f").exists());
+        assert!(place.without(&outside).status.success() && place.outside.join("f").exists());
+
+        let made = place.without("git init -q . && git config user.email a@b.c && git config user.name t");
+        assert!(made.status.success(), "{made:?}");
+        let everyday = place.inside("echo a > a && git add -A && git commit -qm m && git status --porcelain && id -u");
+        assert!(everyday.status.success(), "{everyday:?}");
+        let uid = place.user.unwrap_or(rustix::process::geteuid().as_raw());
+        assert_eq!(String::from_utf8_lossy(&everyday.stdout).trim(), uid.to_string());
+
+        let swap = "mv .git g2 && cp -r g2 .git && echo evil > .git/hooks/pre-commit";
+        assert!(!place.inside(swap).status.success());
+        assert!(!place.workspace.join(".git/hooks/pre-commit").exists());
+        assert!(place.without(swap).status.success());
+    }
+}
+
+#[test]
+fn the_exit_status_is_the_commands() {
+    for place in Place::all() {
+        for (line, status) in [("exit 0", 0), ("exit 41", 41), ("kill -KILL $$", 137)] {
+            assert_eq!(place.inside(line).status.code(), Some(status), "{line}");
+        }
+    }
+    let place = Place::new(None);
+    let mut missing = place.command(&place.launcher);
+    missing
+        .arg("exec")
+        .arg("--workspace")
+        .arg(&place.workspace)
+        .args(["--", "no-such-program-anywhere"]);
+    assert_eq!(missing.output().unwrap().status.code(), Some(127));
+}
+
+#[test]
+fn a_killed_launcher_takes_the_tree_along_and_leaves_nothing() {
+    for place in Place::all() {
+        let line = "setsid bash -c 'trap \"\" TERM HUP; echo born; while :; do read -t 60 x <> /dev/zero; done' & wait";
+        let mut launcher = place.sandboxed(line).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = launcher.stdout.take().unwrap();
+        let mut born = [0; 5];
+        output.read_exact(&mut born).unwrap();
+        assert_eq!(&born, b"born\n");
+        launcher.kill().unwrap();
+        // The grandchild holds the pipe; it ends when the grandchild does.
+        assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+        launcher.wait().unwrap();
+        assert_eq!(std::fs::read_dir(&place.workspace).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_workspace_below_tmp_is_there_and_the_rest_of_tmp_is_not() {
+    let place = Place::new(None);
+    let below = tempfile::tempdir_in("/tmp").unwrap();
+    let workspace = below.path().canonicalize().unwrap();
+    let neighbour = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    let line = format!("echo x > made && test ! -e {}", neighbour.path().display());
+    let mut command = Command::new(&place.launcher);
+    command
+        .current_dir(&workspace)
+        .arg("exec")
+        .arg("--workspace")
+        .arg(&workspace)
+        .args(["--", "bash", "-c", &line]);
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert!(workspace.join("made").exists() && neighbour.path().exists());
+}
+
+#[test]
+fn pipes_and_descriptors_of_the_caller_stay_outside() {
+    for place in Place::all() {
+        // 0, 1, 2, and the one that lists.
+        let own = place.inside("ls /proc/self/fd");
+        assert_eq!(String::from_utf8_lossy(&own.stdout).lines().count(), 4, "{own:?}");
+        // Nothing of the init can be opened: neither its reports nor its environment.
+        let line = "for f in /proc/1/fd/{0..9} /proc/1/environ /proc/1/mem /proc/1/cwd/; do { : < $f || : >> $f; } 2> /dev/null && echo $f; done; \
+            : < /proc/self/fd/0 && echo control";
+        let done = place.inside(line);
+        assert_eq!(String::from_utf8_lossy(&done.stdout), "control\n", "{done:?}");
+    }
+}

@@ -1,0 +1,236 @@
+//! Runs: bytes both ways, ends of every kind, and nothing left behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests are here"
+)]
+
+mod support;
+
+use std::time::Duration;
+
+use portcullis_proto::v1::*;
+use support::{FakeServer, Host, PATIENCE, unsandboxed, write_address};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_enforced_streamed_and_reported() {
+    let host = Host::start().await;
+    let finished = host
+        .bash("echo out; echo err >&2; echo $SECRET-$HOME-$PWD; exit 7")
+        .await;
+    assert_eq!(finished.code(), Some(7), "{finished:?}");
+    assert_eq!(finished.stdout(), format!("out\n-/-{}\n", host.workspace.display()));
+    assert_eq!(finished.stderr, b"err\n");
+    let enforcement = finished.started.unwrap();
+    assert_eq!(
+        enforcement.status(),
+        EnforcementStatus::Full,
+        "{:?}",
+        enforcement.missing
+    );
+    for mechanism in [
+        "user_namespace",
+        "network_namespace",
+        "landlock",
+        "seccomp",
+        "no_new_privs",
+    ] {
+        assert!(
+            enforcement.mechanisms.iter().any(|found| found == mechanism),
+            "{mechanism}"
+        );
+    }
+    let reported = host.server.outcome(&finished.decision_id).await;
+    assert_eq!(reported, finished.outcome);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_megabytes_go_through_both_ways() {
+    let host = Host::start().await;
+    let (_, start) = host.start_for(&["cat"]).await;
+    let mut running = host.launch(start).await.unwrap();
+    let send = running.send.clone();
+    let piece: Vec<u8> = (0..=255).cycle().take(64 * 1024).collect();
+    let wanted = piece.clone();
+    tokio::spawn(async move {
+        for _ in 0..160 {
+            let message = Some(run_request::Message::Stdin(piece.clone()));
+            send.send(RunRequest { message }).await.unwrap();
+        }
+        let message = Some(run_request::Message::StdinClosed(RunStdinClosed {}));
+        send.send(RunRequest { message }).await.unwrap();
+    });
+    let finished = running.finish().await;
+    assert_eq!(finished.code(), Some(0));
+    assert_eq!(finished.stdout.len(), 160 * 64 * 1024);
+    assert!(finished.stdout.chunks(64 * 1024).all(|chunk| chunk == wanted));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn signals_reach_the_command_and_are_told() {
+    let host = Host::start().await;
+    let (_, start) = host
+        .start_for(&[
+            "bash",
+            "-c",
+            "trap 'echo caught; exit 5' USR1; echo ready; while :; do read -t 0.1 x; done",
+        ])
+        .await;
+    let mut running = host.launch(start).await.unwrap();
+    loop {
+        match running.next().await.unwrap() {
+            run_response::Message::Stdout(bytes) if bytes.starts_with(b"ready") => break,
+            run_response::Message::Started(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    running
+        .send(run_request::Message::Signal(libc::SIGUSR1.unsigned_abs()))
+        .await;
+    let finished = running.finish().await;
+    assert_eq!((finished.code(), finished.stdout()), (Some(5), "caught\n"));
+
+    let finished = host.bash("kill -TERM $$").await;
+    assert_eq!(finished.outcome.end, Some(outcome::End::Signal(15)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_executed_is_an_outcome() {
+    let host = Host::start().await;
+    let finished = host.run(&["no-such-program-anywhere"]).await;
+    let Some(outcome::End::NotStarted(reason)) = &finished.outcome.end else {
+        panic!("{finished:?}")
+    };
+    assert!(reason.contains("No such file"), "{reason}");
+    assert!(finished.started.is_none());
+    host.server.outcome(&finished.decision_id).await;
+}
+
+/// A line that leaves a grandchild in a session of its own, which holds the pipe `alive` open.
+const ORPHAN: &str = "setsid bash -c 'trap \"\" TERM HUP INT; exec 9>alive; echo x >&9; while :; do read -t 60 y <> /dev/zero; done' & \
+    while :; do read -t 60 y <> /dev/zero; done";
+
+/// Makes the pipe and waits for the grandchild's byte in it.
+fn lifeline(host: &Host) -> pipe::Receiver {
+    let path = host.workspace.join("alive");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    pipe::OpenOptions::new().open_receiver(&path).unwrap()
+}
+
+async fn wait_for_birth(pipe: &mut pipe::Receiver) {
+    let mut byte = [0];
+    // Before the writer has opened it, the pipe reads as ended.
+    let born = async {
+        while pipe.read(&mut byte).await.unwrap() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, born)
+        .await
+        .expect("the grandchild lives");
+}
+
+async fn wait_for_death(pipe: &mut pipe::Receiver) {
+    let mut rest = Vec::new();
+    tokio::time::timeout(PATIENCE, pipe.read_to_end(&mut rest))
+        .await
+        .expect("the grandchild is gone")
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_goes_takes_the_whole_tree_along() {
+    let host = Host::start().await;
+    let mut pipe = lifeline(&host);
+    let (decision_id, start) = host.start_for(&["bash", "-c", ORPHAN]).await;
+    let running = host.launch(start).await.unwrap();
+    wait_for_birth(&mut pipe).await;
+    drop(running);
+    wait_for_death(&mut pipe).await;
+    let outcome = host.server.outcome(&decision_id).await;
+    assert_eq!(
+        (outcome.ended_by.as_str(), outcome.end),
+        ("disconnect", Some(outcome::End::Signal(9)))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_ends_takes_its_background_along() {
+    let host = Host::start().await;
+    let mut pipe = lifeline(&host);
+    let line =
+        "setsid bash -c 'exec 9>alive; echo x >&9; while :; do read -t 60 y <> /dev/zero; done' & read -t 60 x; exit 0";
+    let (_, start) = host.start_for(&["bash", "-c", line]).await;
+    let mut running = host.launch(start).await.unwrap();
+    wait_for_birth(&mut pipe).await;
+    running.send(run_request::Message::StdinClosed(RunStdinClosed {})).await;
+    assert_eq!(running.finish().await.code(), Some(0));
+    wait_for_death(&mut pipe).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_takes_too_long_is_ended_with_its_tree() {
+    let host = Host::start().await;
+    host.script(|script| script.timeout = Some(Duration::from_millis(1500)));
+    let mut pipe = lifeline(&host);
+    let (_, start) = host.start_for(&["bash", "-c", ORPHAN]).await;
+    let mut running = host.launch(start).await.unwrap();
+    wait_for_birth(&mut pipe).await;
+    let finished = running.finish().await;
+    assert_eq!(finished.outcome.ended_by, "timeout");
+    assert_eq!(finished.outcome.end, Some(outcome::End::Signal(9)));
+    wait_for_death(&mut pipe).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shutdown_ends_runs_and_keeps_their_outcomes() {
+    let mut host = Host::start().await;
+    let mut pipe = lifeline(&host);
+    let (decision_id, start) = host.start_for(&["bash", "-c", ORPHAN]).await;
+    let mut running = host.launch(start).await.unwrap();
+    wait_for_birth(&mut pipe).await;
+    host.stop().await;
+    wait_for_death(&mut pipe).await;
+    assert_eq!(host.server.outcome(&decision_id).await.ended_by, "shutdown");
+    let _ = running.responses.message().await;
+    assert!(!host.places.socket().exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outcome_waits_for_the_server() {
+    let host = Host::start().await;
+    assert_eq!(host.run(&["true"]).await.code(), Some(0));
+    let (decision_id, start) = host.start_for(&["true"]).await;
+    host.server_stop.cancel();
+    std::fs::remove_file(host.places.server_address()).unwrap();
+    let mut running = host.launch(start).await.unwrap();
+    assert_eq!(running.finish().await.code(), Some(0));
+    let status = host.host().status(StatusRequest {}).await.unwrap().into_inner();
+    assert!(
+        status.undelivered_outcomes >= 1 && !status.server_failure.is_empty(),
+        "{status:?}"
+    );
+    let other = FakeServer::new();
+    let (address, _stop) = other.serve().await;
+    write_address(&host.places, &address);
+    other.outcome(&decision_id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_protected_name_that_appears_is_put_aside_before_the_result() {
+    let host = Host::start().await;
+    let line =
+        "mkdir .vscode && echo '{}' > .vscode/tasks.json; git init -q sub && echo evil > sub/.git/hooks/pre-commit";
+    let finished = host.bash(line).await;
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    assert!(!host.workspace.join(".vscode").exists());
+    assert!(!host.workspace.join("sub/.git/hooks/pre-commit").exists());
+    assert!(host.workspace.join("sub/.git/HEAD").exists());
+    assert!(String::from_utf8_lossy(&finished.stderr).contains("put aside"));
+    unsandboxed(line, &host.workspace);
+    assert!(host.workspace.join(".vscode/tasks.json").exists());
+}
