@@ -4,7 +4,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests stop at the first surprise"
+    clippy::print_stderr,
+    reason = "tests stop at the first surprise, and say what they skip"
 )]
 //! End-to-end scenarios: what a person, an agent, or somebody hostile does, against the real programs.
 //!
