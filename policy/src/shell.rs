@@ -19,6 +19,8 @@ mod quote;
 mod reader;
 mod syntax;
 mod targets;
+#[cfg(test)]
+mod tests;
 mod variables;
 mod wrappers;
 

@@ -372,7 +372,7 @@ const PROGRAMS: &[Program] = &[
         )
     },
     Program {
-        writes: &["-o", "--output"],
+        writes: &["-o"],
         escapes: &["-o", "-R"],
         ..looks(
             &["tree"],

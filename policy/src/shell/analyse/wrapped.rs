@@ -543,8 +543,10 @@ impl Walk<'_> {
                 });
             }
         }
-        inside.set("@", rest.clone(), &mut self.budget)?;
-        inside.set("*", rest, &mut self.budget)?;
+        if arguments.len() > 1 {
+            inside.set("@", rest.clone(), &mut self.budget)?;
+            inside.set("*", rest, &mut self.budget)?;
+        }
         let source = source.to_owned();
         self.inside(Context::Script(label.to_owned()), |walk| walk.text(&source, inside))
             .map(drop)
