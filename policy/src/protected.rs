@@ -43,15 +43,13 @@ pub const PROTECTED: &[Protected] = &[
     Protected {
         segments: &[".git"],
         exempt: &[],
-        // The rest of `.git` stays writable, or no commit could be made.
+        // The rest of `.git` stays writable, or no commit could be made. The host applies these inside every git folder,
+        // wherever it lies (submodules, linked work trees).
         sandbox: &[
             ".git/hooks",
             ".git/config",
             ".git/config.worktree",
             ".git/info/attributes",
-            ".git/modules/**/hooks",
-            ".git/modules/**/config",
-            ".git/worktrees/*/config.worktree",
         ],
         reason: GIT,
     },
@@ -79,13 +77,14 @@ pub const PROTECTED: &[Protected] = &[
     Protected {
         segments: &[".cursor"],
         exempt: &["worktrees"],
-        sandbox: &[".cursor/*.json", ".cursor/**/*.json", ".cursor/.workspace-trusted"],
+        // Not deeper: rules, commands, work trees, skills and agents stay writable in the sandbox.
+        sandbox: &[".cursor/*.json", ".cursor/.workspace-trusted"],
         reason: AGENT,
     },
     Protected {
         segments: &[".cusp"],
         exempt: &["worktrees", "agent-memory"],
-        sandbox: &[".cusp/*.json", ".cusp/**/*.json"],
+        sandbox: &[".cusp/*.json"],
         reason: AGENT,
     },
     Protected {

@@ -9,10 +9,16 @@ use crate::{
     ruleset::RuleId,
     shell::{
         self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, Opaque, OpaqueReason,
+        Word,
     },
 };
 
-use super::{files::Cover, part::Part, suggest, texts, world::World};
+use super::{
+    files::Cover,
+    part::Part,
+    suggest, texts,
+    world::{World, resolve},
+};
 
 /// A judged line.
 pub(super) struct Line {
@@ -44,6 +50,11 @@ const PLAIN_WRAPPERS: &[&str] = &[
 
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
+
+/// Longest word that is looked at as a path, in bytes: the kernel takes no longer one.
+const MAX_NAME: usize = 4096;
+/// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
+const MAX_NAMED: usize = 16;
 
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
@@ -264,7 +275,13 @@ impl World<'_> {
         subject: String,
     ) -> Part {
         let other = |what: &str, subject: String| Part::by_mode(self, ActionClass::OtherCommand, subject, what);
-        if command.class == CommandClass::Other {
+        // `tee` writes its operands and does nothing else.
+        let class = if command.program() == Some("tee") && !command.files.is_empty() {
+            CommandClass::FileChange
+        } else {
+            command.class
+        };
+        if class == CommandClass::Other {
             return other("a command", subject);
         }
         if identity {
@@ -277,7 +294,7 @@ impl World<'_> {
         if !command.assignments_harmless() {
             return other("a command with variables that can change what it does", subject);
         }
-        match command.class {
+        match class {
             CommandClass::ReadOnly => Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks"),
             CommandClass::ReadOnlyGit => {
                 if !self.repository_is_quiet() {
@@ -293,15 +310,7 @@ impl World<'_> {
                 Part::by_mode(self, ActionClass::EditInside, subject, "it changes files")
             }
             CommandClass::ChangeDirectory => {
-                let target = match command.words.get(1) {
-                    None => self.workspace.home.clone(),
-                    Some(word) => word.literal().and_then(|text| self.resolve(text)),
-                };
-                let known = command.files.first().and_then(|access| match &access.target {
-                    FileTarget::Path(path) => Some(path.clone()),
-                    _ => None,
-                });
-                let inside = known.or(target).is_some_and(|folder| self.is_inside(&folder));
+                let inside = folder_of_cd(&self.workspace, command).is_some_and(|folder| self.is_inside(&folder));
                 let class = if inside {
                     ActionClass::ReadInside
                 } else {
@@ -328,12 +337,7 @@ impl World<'_> {
     fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
         analysis.commands.iter().take(index).any(|before| {
             before.class == CommandClass::ChangeDirectory
-                && before
-                    .words
-                    .get(1)
-                    .and_then(crate::shell::Word::literal)
-                    .and_then(|text| self.resolve(text))
-                    .is_none_or(|folder| folder != self.workspace.cwd)
+                && folder_of_cd(&self.workspace, before).is_none_or(|folder| folder != self.workspace.cwd)
         })
     }
 
@@ -439,14 +443,8 @@ impl World<'_> {
     fn judge_words<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
         let index = self.rules.index();
         let effects = [Effect::Deny, Effect::Ask];
-        let has_rules = effects
-            .iter()
-            .any(|effect| !index.paths(PathVerb::Read, *effect).is_empty());
-        let git = matches!(
-            command.program().and_then(|program| program.rsplit('/').next()),
-            Some("git")
-        );
-        let relevant = has_rules && (git || command.class == CommandClass::Other);
+        let git = command.program_name() == Some("git");
+        let relevant = git || command.class == CommandClass::Other;
         let known = |path: &AbsPath| {
             command
                 .files
@@ -458,25 +456,25 @@ impl World<'_> {
             .iter()
             .skip(1)
             .filter(move |_| relevant)
-            .filter_map(crate::shell::Word::literal)
-            .filter(|word| word.len() < 4096 && !word.contains(char::is_whitespace))
+            .filter_map(Word::literal)
+            .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))
             .filter_map(move |text| {
                 let path = self.resolve(text).filter(|path| !known(path))?;
+                let subject = format!("names {text}");
+                if self.is_own_secret(&path) {
+                    let reason = "it holds Portcullis' own secrets";
+                    return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
+                }
                 let id = effects
                     .iter()
                     .flat_map(|effect| index.paths(PathVerb::Read, *effect))
                     .copied()
                     .find(|id| self.deny_covers(*id, &path))?;
-                let subject = format!("names {text}");
-                Some(Part::perhaps(
-                    self,
-                    id,
-                    subject,
-                    "the program may read this file, which is a case for",
-                ))
+                let why = "the program may read this file, which is a case for";
+                Some(Part::perhaps(self, id, subject, why))
             })
-            .take(1)
+            .take(MAX_NAMED)
     }
 
     fn judge_opaque(&self, opaque: &Opaque) -> Part {
@@ -488,7 +486,9 @@ impl World<'_> {
         let subject = opaque.text.clone();
         let why = opaque.reason.describe();
         let never = matches!(opaque.reason, OpaqueReason::Unparsable | OpaqueReason::TooLarge);
-        let part = if never || self.rules.has_scoped_shell_rule() {
+        // What a function runs is judged where it is defined, so it hides nothing from a rule.
+        let function = opaque.reason == OpaqueReason::Redefinition && opaque.text.ends_with("()");
+        let part = if never || (self.rules.has_scoped_shell_rule() && !function) {
             let denied = self.request.mode == Mode::Plan;
             if denied {
                 Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
@@ -553,6 +553,27 @@ pub(super) fn analyse(workspace: &crate::request::Workspace, line: &str) -> Anal
     shell::analyse(line, &context, Limits::default())
 }
 
+/// Where a `cd` leads, if that is known: by its words, with `$HOME` read as the home folder.
+pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Command) -> Option<AbsPath> {
+    let goes = |access: &&FileAccess| !access.redirection && access.access == Access::Read;
+    if let Some(FileTarget::Path(path)) = command.files.iter().find(goes).map(|access| &access.target) {
+        return Some(path.clone());
+    }
+    match command.words.get(1) {
+        None => workspace.home.clone(),
+        Some(Word::Literal(text)) => resolve(workspace, text),
+        Some(Word::Dynamic { source, .. }) => {
+            let source = source.trim_matches('"');
+            let rest = ["${HOME}", "$HOME"].iter().find_map(|home| source.strip_prefix(home))?;
+            let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+            let whole = rest.is_empty() || rest.starts_with('/');
+            (whole && rest.chars().all(plain))
+                .then(|| Some(workspace.home.as_ref()?.join(rest.trim_start_matches('/'))))
+                .flatten()
+        }
+    }
+}
+
 fn first_word(label: &str) -> &str {
     let word = label.split_whitespace().next().unwrap_or_default();
     word.rsplit('/').next().unwrap_or_default()
@@ -569,13 +590,13 @@ fn escapes(command: &Command) -> bool {
     };
     let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
-    let mut words = command.words.iter().filter_map(crate::shell::Word::literal);
+    let mut words = command.words.iter().filter_map(Word::literal);
     command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
 }
 
 /// Whether it is a `find` that narrows what it finds, and not to something protected.
 fn is_search_with_tests(command: &Command) -> bool {
-    let words = || command.words.iter().filter_map(crate::shell::Word::literal);
+    let words = || command.words.iter().filter_map(Word::literal);
     let test = |word: &str| {
         matches!(
             word,

@@ -86,7 +86,7 @@ impl World<'_> {
         if is_harmless_device(path, access) {
             return Part::new(subject, Verdict::Allow, DecidedBy::Mode, "the device keeps nothing");
         }
-        if self.is_own_secret(path) {
+        if self.is_own_secret(path) || self.holds_own_secrets(path) {
             return Part::new(
                 subject,
                 Verdict::Deny,

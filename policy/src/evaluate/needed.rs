@@ -7,7 +7,7 @@ use crate::{
     call::Search,
     facts::FactsNeeded,
     request::Workspace,
-    shell::{CommandClass, FileTarget, Word},
+    shell::{CommandClass, FileTarget},
 };
 
 use super::{commands, world::resolve};
@@ -92,8 +92,7 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             }
         }
         if command.class == CommandClass::ChangeDirectory {
-            let target = command.words.get(1).and_then(Word::literal);
-            needed.paths(target.and_then(|text| resolve(workspace, text)));
+            needed.paths(commands::folder_of_cd(workspace, command));
         }
         needed.paths(command.files.iter().filter_map(|access| match &access.target {
             FileTarget::Path(path) => Some(path.clone()),

@@ -190,6 +190,16 @@ impl<'a> World<'a> {
         )
     }
 
+    /// Whether it is a folder of Portcullis' own with secrets below: `grep -r` would read them.
+    pub(super) fn holds_own_secrets(&self, path: &AbsPath) -> bool {
+        let facts = &self.request.facts;
+        let holds = |path: &AbsPath| {
+            facts.own_paths.iter().any(|own| path.is_within(own))
+                && facts.own_secret_paths.iter().any(|secret| secret.is_within(path))
+        };
+        holds(path) || self.real(path).is_some_and(holds)
+    }
+
     /// The same for those that hold secrets.
     pub(super) fn is_own_secret(&self, path: &AbsPath) -> bool {
         touches(self.request.facts.own_secret_paths.iter(), path, self.real(path), false)
