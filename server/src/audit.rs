@@ -3,6 +3,7 @@
 //! It does not store them: the [`crate::store`] takes them as they are.
 
 mod shorten;
+mod trace;
 
 use std::time::Duration;
 
@@ -60,6 +61,7 @@ pub fn decision(
     let decision_id = Uuid::now_v7().to_string();
     let request = &question.request;
     let mut answer = convert::decision_to_wire(decision);
+    trace::bound(&mut answer.trace);
     answer.decision_id.clone_from(&decision_id);
     answer.policy_version = circumstances.policy_version;
     let input_json = match circumstances.input {

@@ -41,7 +41,7 @@ pub enum BootstrapError {
     #[error("cannot make a token: the system gives no random numbers")]
     Random(#[source] getrandom::Error),
     /// A token file is what it should not be.
-    #[error("`{path}` holds the token of another role or team than `{role}`; move it away and start again")]
+    #[error("`{path}` holds the token of another role or team than `{role}`")]
     WrongToken {
         /// The file.
         path: PathBuf,

@@ -1,6 +1,6 @@
 //! The configuration: from file, environment and flags to values that are in force.
 //!
-//! Raw values are read by [`sources`] with the place each came from, checked here all at once, and become small structs,
+//! Raw values are read by `sources` with the place each came from, checked here all at once, and become small structs,
 //! one per component. After that nobody handles strings. Every fault is reported, not just the first, and
 //! `config show` works on a faulty configuration too.
 //!

@@ -32,12 +32,10 @@ pub enum DataDirError {
         cause: io::Error,
     },
     /// Another server runs on it.
-    #[error("a portcullis-server is already running on `{0}`; stop it, or choose another --data-dir")]
+    #[error("a portcullis-server is already running on `{0}`")]
     AlreadyRunning(PathBuf),
     /// Others may write to it.
-    #[error(
-        "`{path}` has mode {mode:03o}, so others may write to it; choose another --data-dir, or: chmod 700 '{path}'"
-    )]
+    #[error("`{path}` has mode {mode:03o}, so others may write to it")]
     Writable {
         /// The folder.
         path: PathBuf,
@@ -45,7 +43,7 @@ pub enum DataDirError {
         mode: u32,
     },
     /// Others may read a secret.
-    #[error("`{path}` has mode {mode:03o}, so others may read it; make it private: chmod 600 '{path}'")]
+    #[error("`{path}` has mode {mode:03o}, so others may read it")]
     TooOpen {
         /// The file.
         path: PathBuf,

@@ -20,7 +20,7 @@ pub enum KeyError {
     #[error(transparent)]
     File(#[from] DataDirError),
     /// Its file holds something else.
-    #[error("`{0}` holds no key: it should be 64 hexadecimal digits; restore it, or remove it to have a new one made")]
+    #[error("`{0}` holds no key of 64 hexadecimal digits")]
     Malformed(std::path::PathBuf),
     /// The system has no random numbers.
     #[error("cannot make a key: the system gives no random numbers")]

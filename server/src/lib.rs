@@ -11,6 +11,7 @@ pub mod decide;
 pub mod edge;
 pub mod failure;
 pub mod grpc;
+pub mod hint;
 mod incoming;
 pub mod keys;
 pub mod logging;

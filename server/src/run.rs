@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write as _},
     process::ExitCode,
+    time::Duration,
 };
 
 use tokio::{
@@ -12,7 +13,7 @@ use tokio::{
 
 use crate::{
     config::{self, Config, Environment, Fault, Flags, Sources},
-    failure, logging,
+    failure, hint, logging,
     serve::{Seams, ServeError, Server},
 };
 
@@ -21,6 +22,9 @@ const STACK: usize = 8 * 1024 * 1024;
 
 /// Threads for blocking work: evaluations are bounded by `max_evaluations` (1024 at most), files need a few more.
 const BLOCKING_THREADS: usize = 1088;
+
+/// How long threads may go on after everything is stopped.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// A command that did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +54,12 @@ impl RunError {
     /// Says on stderr what went wrong.
     #[must_use]
     pub fn report(&self) -> ExitCode {
+        let mut text = format!("portcullis-server: {}\n", failure::chain(self));
+        if let Some(hint) = hint::hint(self) {
+            text.push_str(&format!("help: {hint}\n"));
+        }
         // Nothing is left to be done if even this cannot be written.
-        drop(writeln!(io::stderr(), "portcullis-server: {}", failure::chain(self)));
+        drop(io::stderr().write_all(text.as_bytes()));
         match self {
             Self::Config(_) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
@@ -94,26 +102,31 @@ pub fn serve(sources: &Sources) -> Result<(), RunError> {
     let config = Config::check(sources).map_err(RunError::Config)?;
     logging::start(&config.log);
     let runtime = runtime().map_err(RunError::Runtime)?;
-    runtime.block_on(async {
-        let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Signals)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Signals)?;
-        let mut server = Server::start(&config, Seams::default()).await?;
-        say(&format!("portcullis-server listening on {}\n", server.url()))?;
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            error = server.failed() => return Err(error.into()),
-        }
-        tracing::info!("stopping: no new calls; a second signal ends the server at once");
-        tokio::select! {
-            stopped = server.stop() => stopped?,
-            // What waits to be written was not answered yet, so nothing that somebody relies on is lost.
-            _ = terminate.recv() => std::process::exit(1),
-            _ = interrupt.recv() => std::process::exit(1),
-        }
-        tracing::info!("stopped");
-        Ok(())
-    })
+    let served = runtime.block_on(serve_until_signal(&config));
+    // An evaluation that nobody waits for any more must not keep the process: its answer was given long ago.
+    runtime.shutdown_timeout(LINGER);
+    served
+}
+
+async fn serve_until_signal(config: &Config) -> Result<(), RunError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Signals)?;
+    let mut server = Server::start(config, Seams::default()).await?;
+    say(&format!("portcullis-server listening on {}\n", server.url()))?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        error = server.failed() => return Err(error.into()),
+    }
+    tracing::info!("stopping: no new calls; a second signal ends the server at once");
+    tokio::select! {
+        stopped = server.stop() => stopped?,
+        // What waits to be written was not answered yet, so nothing that somebody relies on is lost.
+        _ = terminate.recv() => std::process::exit(1),
+        _ = interrupt.recv() => std::process::exit(1),
+    }
+    tracing::info!("stopped");
+    Ok(())
 }
 
 fn say(text: &str) -> Result<(), RunError> {

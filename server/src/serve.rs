@@ -85,7 +85,7 @@ pub enum ServeError {
     #[error(transparent)]
     Keys(#[from] KeyError),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}; is another program there? choose another with --listen")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -103,9 +103,7 @@ pub enum ServeError {
         cause: io::Error,
     },
     /// Certificate or key are not what they should be.
-    #[error(
-        "cannot use `{certificate}` and `{key}` for TLS; they have to be a PEM certificate chain and its PEM private key"
-    )]
+    #[error("cannot use `{certificate}` and `{key}` for TLS")]
     Tls {
         /// The certificate chain.
         certificate: PathBuf,
@@ -327,7 +325,7 @@ async fn transport(config: &Config) -> Result<Transport, ServeError> {
     let transport = Transport::builder()
         .timeout(config.limits.call_time)
         .max_concurrent_streams(config.limits.streams)
-        // Half-open connections are found within half a minute; a live one is never idle that long for the ping.
+        // So a connection whose other end has vanished is found within half a minute.
         .http2_keepalive_interval(Some(Duration::from_secs(20)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
         // Tokens and trace headers; the default of 16 KiB stands, written down because it is a bound.

@@ -1,7 +1,7 @@
 //! The SQLite backend: one file, one writer task, several readers.
 //!
 //! WAL mode, so that reads never wait for the writer; `synchronous=FULL`, so that a commit is on disk when it returns.
-//! Everything that is written goes through the one [`writer`] task, which makes one transaction of all that waits. The
+//! Everything that is written goes through the one `writer` task, which makes one transaction of all that waits. The
 //! server's lock file keeps other servers away; `busy_timeout` is only for a person with a `sqlite3` shell.
 
 mod read;
@@ -70,7 +70,7 @@ pub enum OpenError {
     /// It was made by a newer version.
     #[error(
         "the database `{path}` comes from a newer version of portcullis-server: it has migration {found}, this version \
-         knows up to {known}; start the newer version, or restore a backup from before the upgrade"
+         knows up to {known}"
     )]
     Newer {
         /// The file.
@@ -81,9 +81,7 @@ pub enum OpenError {
         known: i64,
     },
     /// It is no database, or a damaged one.
-    #[error(
-        "the database `{path}` is damaged or no database; restore it from a backup, or move it away to begin afresh"
-    )]
+    #[error("the database `{path}` is damaged or no database")]
     Corrupt {
         /// The file.
         path: PathBuf,

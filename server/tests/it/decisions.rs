@@ -99,14 +99,14 @@ async fn an_evaluation_that_takes_too_long_is_no_allow() {
         evaluator: Arc::new(evaluator),
         ..Default::default()
     };
-    let server = start_with(seams, &[("decide_deadline_ms", "400")]).await;
+    let server = start_with(seams, &[("decide_deadline_ms", "2000")]).await;
     let response = server.agent().decide(shell("ls")).await.unwrap().into_inner();
     assert_eq!(
         (effect(&response), response.decided_by()),
         (v1::Effect::Ask, v1::DecidedBy::Failure)
     );
     assert!(
-        response.user_message.contains("longer than 300 ms"),
+        response.user_message.contains("longer than 1500 ms"),
         "{}",
         response.user_message
     );

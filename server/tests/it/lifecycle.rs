@@ -1,15 +1,22 @@
 //! Starting again, starting twice, starting on something broken.
 
 use portcullis_proto::v1;
-use portcullis_server::{auth::Role, failure};
+use portcullis_server::{auth::Role, failure, hint, run::RunError, serve::ServeError};
 use tonic::Code;
 
 use crate::harness::{Credentials, Running, scripted, shell, start, start_on};
 
+/// The error and what to do about it, as the program prints them.
+fn text(error: ServeError) -> String {
+    let text = failure::chain(&error);
+    let hint = hint::hint(&RunError::Serve(error)).unwrap_or_default();
+    format!("{text} help: {hint}")
+}
+
 async fn refused(data: &std::path::Path) -> String {
     match start_on(data, scripted(), &[]).await {
         Ok(_) => panic!("it started"),
-        Err(error) => failure::chain(&error),
+        Err(error) => text(error),
     }
 }
 
@@ -160,7 +167,7 @@ async fn a_port_that_is_taken_is_named_and_leaves_no_database() {
     let mut config = crate::harness::config(temp.path(), &[]);
     config.listen.address = address;
     let started = portcullis_server::serve::Server::start(&config, scripted()).await;
-    let text = failure::chain(&started.err().unwrap());
+    let text = text(started.err().unwrap());
     assert!(
         text.contains(&address.to_string()) && text.contains("--listen"),
         "{text}"

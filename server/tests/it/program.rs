@@ -215,7 +215,13 @@ async fn a_server_killed_under_load_loses_no_decision_that_was_answered() {
         let answered = answered.clone();
         clients.push(tokio::spawn(async move {
             while let Ok(answer) = agent.decide(shell("ls")).await {
-                answered.send(answer.into_inner().decision_id).unwrap();
+                // On a slow disk an answer may come without a record, and then says so; it is no allow.
+                let answer = answer.into_inner();
+                if answer.decision_id.is_empty() {
+                    assert_ne!(answer.effect(), v1::Effect::Allow);
+                } else {
+                    answered.send(answer.decision_id).unwrap();
+                }
             }
         }));
     }
@@ -251,10 +257,7 @@ async fn a_server_killed_under_load_loses_no_decision_that_was_answered() {
         }
     }
     for id in &ids {
-        assert!(
-            !id.is_empty() && recorded.contains(id),
-            "{id} was answered and is not on record"
-        );
+        assert!(recorded.contains(id), "{id} was answered and is not on record");
     }
     assert_eq!(sequences, (1..=sequences.len() as u64).rev().collect::<Vec<_>>());
 }

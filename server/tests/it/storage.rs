@@ -179,7 +179,7 @@ async fn what_cannot_be_recorded_is_not_allowed_and_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn storage_that_is_too_slow_is_no_allow_and_a_late_commit_gets_an_outcome_that_says_so() {
-    let (server, fault) = faulty(&[("decide_deadline_ms", "200")]).await;
+    let (server, fault) = faulty(&[("decide_deadline_ms", "2000")]).await;
     let gate = Arc::new(Notify::new());
     set(&fault, Fault::Waits(gate.clone()));
     let response = server.agent().decide(shell("allow x")).await.unwrap().into_inner();
@@ -219,6 +219,13 @@ async fn after_a_full_disk_nothing_is_allowed_until_a_restart() {
         ..scripted()
     };
     let server = start_on(temp.path(), seams, &[]).await.unwrap();
+    let mut health = tonic_health::pb::health_client::HealthClient::new(server.channel.clone());
+    let request = tonic_health::pb::HealthCheckRequest {
+        service: "portcullis.v1.DecisionService".into(),
+    };
+    let mut health = health.watch(request).await.unwrap().into_inner();
+    let serving = health.message().await.unwrap().unwrap().status();
+    assert_eq!(serving, tonic_health::pb::health_check_response::ServingStatus::Serving);
     let padding = "x".repeat(8000);
     let mut recorded = 1;
     let failed = loop {
@@ -245,6 +252,12 @@ async fn after_a_full_disk_nothing_is_allowed_until_a_restart() {
     assert_eq!(small.effect(), v1::Effect::Ask);
     assert!(small.user_message.contains("restart"), "{}", small.user_message);
     assert!(server.server.sqlite().failure().is_some());
+    let serving = health.message().await.unwrap().unwrap().status();
+    assert_eq!(
+        serving,
+        tonic_health::pb::health_check_response::ServingStatus::NotServing
+    );
+    drop(health);
     server.server.stop().await.unwrap();
 
     let server = start_on(temp.path(), scripted(), &[]).await.unwrap();
