@@ -345,6 +345,14 @@ fn an_allow_that_holds_only_in_the_sandbox_asks() {
 }
 
 #[test]
+fn an_ask_because_the_server_is_out_of_reach() {
+    let mut unrecorded = answer(Effect::Ask);
+    unrecorded.decision_id.clear();
+    unrecorded.decided_by = v1::DecidedBy::Failure.into();
+    assert_all_refused(&Fake::says(Says::Answer(Box::new(unrecorded))), &[]);
+}
+
+#[test]
 fn a_wrong_token_and_none() {
     // The fake checks the token, and allows whoever has it: the control is the first test of this file.
     let fake = Fake::says(Says::effect(Effect::Allow));

@@ -1,12 +1,12 @@
 //! `portcullis audit`: reads the trail, page by page or as it grows.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, thread, time::Duration};
 
 use portcullis_client::{
     CallError, ConnectError, FailureClass, Server, ServerOptions, Verdict,
     audit::{Body, Filter, Record},
 };
-use tokio::{signal, task, time::sleep};
+use tokio::{signal, sync::oneshot, task, time::sleep};
 
 use super::{
     args::{AuditCommand, FilterArgs, Format, HostArgs},
@@ -57,11 +57,41 @@ pub(crate) async fn main(command: &AuditCommand, host: &HostArgs) -> Result<u8, 
             let options = || server.options(host);
             tokio::select! {
                 result = tail(options, &filter, after, *format) => result,
+                // Nobody reads any more; without this it would only be noticed at the next record.
+                _ = reader_gone() => Ok(0),
                 interrupt = signal::ctrl_c() => interrupt
                     .map(|()| 0)
                     .map_err(|cause| Failure::io("cannot listen to signals", cause)),
             }
         }
+    }
+}
+
+/// Waits until the reader of standard output is gone. Never ends if that is a file or a terminal that stays.
+async fn reader_gone() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let (gone, wait) = oneshot::channel();
+    let watch = move || {
+        let out = std::io::stdout();
+        loop {
+            // Errors and hang-ups are told without being asked for.
+            let mut watched = [PollFd::new(&out, PollFlags::empty())];
+            match poll(&mut watched, None) {
+                Ok(_)
+                    if watched
+                        .iter()
+                        .any(|out| out.revents().intersects(PollFlags::ERR | PollFlags::HUP)) =>
+                {
+                    break;
+                }
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+        let _ = gone.send(());
+    };
+    if thread::Builder::new().spawn(watch).is_err() || wait.await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -18,10 +18,13 @@ const COLUMN: usize = 34;
 pub(crate) async fn main(command: &DecideArgs, host: &HostArgs) -> Result<u8, Failure> {
     let place = command.place.find()?;
     let (mut question, shown) = match (&command.tool, &command.input) {
-        (Some(tool), Some(input)) => {
-            let input: Map<String, Value> = serde_json::from_str(input)
+        (Some(tool), Some(text)) => {
+            let input: Map<String, Value> = serde_json::from_str(text)
                 .map_err(|error| Failure::usage_text(format!("`--input` is not a JSON object: {error}")))?;
-            (Question::tool(&command.agent, &place.cwd, tool, input), tool.clone())
+            (
+                Question::tool(&command.agent, &place.cwd, tool, input),
+                format!("{tool} {text}"),
+            )
         }
         _ => {
             let line = line(&command.argv)?;

@@ -486,3 +486,38 @@ pub fn fixture(agent: &str, name: &str) -> String {
         .unwrap();
     text
 }
+
+/// Exit code and both outputs, as one text to compare. Temporary paths are replaced.
+pub fn shown(fake: &Fake, told: &Told) -> String {
+    let data = fake.data.path().to_string_lossy().into_owned();
+    let text = format!(
+        "exit {:?}\n--- stdout\n{}--- stderr\n{}",
+        told.code.unwrap(),
+        told.out,
+        told.err
+    );
+    text.replace(&data, "DATA")
+}
+
+pub fn part(subject: &str, through: &[&str], effect: v1::Effect, reason: &str) -> v1::TraceEntry {
+    v1::TraceEntry {
+        subject: subject.into(),
+        seen_through: through.iter().map(|word| (*word).to_owned()).collect(),
+        effect: effect.into(),
+        decided_by: v1::DecidedBy::Mode.into(),
+        rule: None,
+        reason: reason.into(),
+    }
+}
+
+pub fn denied() -> v1::DecideResponse {
+    let mut denied = answer(v1::Effect::Deny);
+    denied.user_message = "pushing over others' work is off in this team".into();
+    denied.agent_message = "push with `--force-with-lease`, or open a pull request".into();
+    denied.trace = vec![v1::TraceEntry {
+        rule: denied.rule.clone(),
+        decided_by: v1::DecidedBy::Rule.into(),
+        ..part("git push --force", &[], v1::Effect::Deny, "")
+    }];
+    denied
+}

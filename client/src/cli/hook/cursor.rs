@@ -4,7 +4,7 @@
 //! an ask is therefore passed on, and the `before…` event that follows decides; everywhere else an ask becomes a deny that
 //! says how to get approval. No answer holds a field that its event does not know.
 
-use portcullis_client::{Answer, Question, Verdict};
+use portcullis_client::{Answer, DecidedBy, Question, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -260,8 +260,12 @@ impl Form {
     }
 
     fn ask(self, user: &str, agent: &str, answer: &Answer) -> Value {
-        if self.ask != Ask::Denied {
-            return self.tell("ask", user, agent);
+        // An ask that nobody decided (the server is out of reach) is not left to an event that may not be hooked.
+        let undecided = answer.decided_by == DecidedBy::Failure && answer.decision_id.is_none();
+        match self.ask {
+            Ask::Enforced => return self.tell("ask", user, agent),
+            Ask::PassedOn if !undecided => return self.tell("ask", user, agent),
+            Ask::PassedOn | Ask::Denied => {}
         }
         // What the agent is told about an ask ("wait for the answer") does not hold here.
         let reason = first_of(&[&answer.user_message, &answer.agent_message]);

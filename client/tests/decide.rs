@@ -1,0 +1,148 @@
+//! `portcullis decide` against a fake daemon: what it prints, literally, and how it exits.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "helpers of tests may stop at the first surprise, as tests may"
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use portcullis_proto::v1::{self, Effect};
+use serde_json::json;
+use support::{Fake, Says, Told, answer, denied, golden, part, shown};
+
+#[test]
+fn a_denied_command_shows_rule_place_and_way_out() {
+    let fake = Fake::says(Says::Answer(Box::new(denied())));
+    let told = fake.run(&["decide", "--", "git", "push", "--force"]);
+    golden("decide-deny.txt", &shown(&fake, &told));
+    let told = fake.run(&["decide", "--format", "json", "--", "git", "push", "--force"]);
+    assert_eq!(told.code, Some(4));
+    golden("decide-deny.json", &told.out);
+}
+
+#[test]
+fn a_line_of_several_parts_shows_each() {
+    let mut asked = answer(Effect::Ask);
+    asked.rule = None;
+    asked.decided_by = v1::DecidedBy::Mode.into();
+    asked.user_message = "no rule allows `rm -rf /srv/data`".into();
+    asked.agent_message.clone_from(&asked.user_message);
+    asked.suggested_rules = vec!["Bash(rm -rf /srv/data)".into()];
+    asked.trace = vec![
+        part(
+            "rm -rf /srv/data",
+            &["env X=1", "sh -c"],
+            Effect::Ask,
+            "other command in mode default",
+        ),
+        part("ls", &[], Effect::Allow, "read-only"),
+    ];
+    let fake = Fake::says(Says::Answer(Box::new(asked)));
+    let line = "ls; env X=1 sh -c 'rm -rf /srv/data'";
+    golden("decide-parts.txt", &shown(&fake, &fake.run(&["decide", "--", line])));
+    // A single word with blanks is a shell line, words are quoted.
+    let input = |at: usize| String::from_utf8(fake.requests()[at].call.clone().unwrap().input_json).unwrap();
+    assert_eq!(input(0), json!({ "command": line }).to_string());
+    fake.run(&["decide", "--", "rm", "a b"]);
+    assert_eq!(input(1), r#"{"command":"rm 'a b'"}"#);
+}
+
+#[test]
+fn exit_codes_tell_the_answers_apart() {
+    for (effect, code) in [(Effect::Allow, 0), (Effect::Ask, 3), (Effect::Deny, 4)] {
+        let fake = Fake::says(Says::effect(effect));
+        assert_eq!(fake.run(&["decide", "--", "true"]).code, Some(code));
+        let told = fake.run(&["decide", "--tool", "Read", "--input", r#"{"file_path":"/a"}"#]);
+        assert_eq!(told.code, Some(code));
+        assert_eq!(fake.requests()[1].call.as_ref().unwrap().tool_name, "Read");
+    }
+    let mut undecided = answer(Effect::Ask);
+    undecided.decided_by = v1::DecidedBy::Failure.into();
+    // Recorded: the call was not understood, and that is the answer.
+    assert_eq!(
+        Fake::says(Says::Answer(Box::new(undecided.clone())))
+            .run(&["decide", "--", "true"])
+            .code,
+        Some(3)
+    );
+    // Not recorded: the server is out of reach.
+    undecided.decision_id.clear();
+    let fake = Fake::says(Says::Answer(Box::new(undecided)));
+    let told = fake.run(&["decide", "--", "true"]);
+    assert_eq!(told.code, Some(5));
+    assert!(told.out.contains("not recorded"), "{told:?}");
+    for (says, code) in [
+        (Says::Status(tonic::Code::Unavailable, "later"), 5),
+        (Says::Status(tonic::Code::InvalidArgument, "invalid `call`"), 2),
+        (Says::Status(tonic::Code::PermissionDenied, "no"), 1),
+        (Says::effect(Effect::Unspecified), 5),
+    ] {
+        let told = Fake::says(says).run(&["decide", "--", "true"]);
+        assert_eq!((told.code, told.out.as_str()), (Some(code), ""), "{told:?}");
+    }
+    for arguments in [
+        &["decide"][..],
+        &["decide", "--tool", "Read"],
+        &["decide", "--tool", "Read", "--input", "[]"],
+        &["decide", "--tool", "Read", "--input", "{}", "--", "x"],
+        &["decide", "--cwd", "/does/not/exist", "--", "x"],
+    ] {
+        let code = if arguments.contains(&"/does/not/exist") { 1 } else { 2 };
+        assert_eq!(Fake::absent().run(arguments).code, Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_explanation_asks_for_no_record() {
+    let fake = Fake::with(|service| {
+        service.explanation = Arc::new(v1::ExplainResponse {
+            would_be: Effect::Allow.into(),
+            decided_by: v1::DecidedBy::Mode.into(),
+            user_message: "read-only".into(),
+            ..Default::default()
+        });
+    });
+    let told = fake.run(&["decide", "--explain", "--", "ls"]);
+    golden("decide-explain.txt", &shown(&fake, &told));
+    let nothing = Fake::with(|_| {});
+    assert_eq!(nothing.run(&["decide", "--explain", "--", "ls"]).code, Some(5));
+}
+
+#[test]
+fn what_an_agent_wrote_cannot_drive_the_terminal() {
+    let mut answer = answer(Effect::Deny);
+    answer.user_message = "a\u{1b}]0;title\u{7}\nb".into();
+    let fake = Fake::says(Says::Answer(Box::new(answer)));
+    let told = fake.run(&["decide", "--", "printf '\u{1b}[2J'"]);
+    assert!(!told.out.contains('\u{1b}') && !told.out.contains('\u{7}'), "{told:?}");
+}
+
+#[test]
+fn hints_say_what_to_do() {
+    let fake = Fake::absent();
+    golden("no-daemon.txt", &shown(&fake, &fake.run(&["decide", "--", "ls"])));
+    let fake = Fake::says(Says::effect(Effect::Allow));
+    std::fs::write(fake.data.path().join("tokens/agent.token"), "pcl_agent_wrong\n").unwrap();
+    golden("wrong-token.txt", &shown(&fake, &fake.run(&["decide", "--", "ls"])));
+    std::fs::remove_file(fake.data.path().join("tokens/agent.token")).unwrap();
+    golden("no-token.txt", &shown(&fake, &fake.run(&["decide", "--", "ls"])));
+}
+
+#[test]
+fn a_reader_who_goes_away_changes_no_exit_code() {
+    let fake = Fake::says(Says::effect(Effect::Deny));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = fake.program(&["decide", "--", "ls"]);
+    let told = Told::from(command.stdout(writer).output().unwrap());
+    assert_eq!((told.code, told.err.as_str()), (Some(4), ""));
+    let mut command = fake.program(&["decide", "--", "ls"]);
+    command.stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    let told = Told::from(command.output().unwrap());
+    assert_eq!(told.code, Some(1), "{told:?}");
+}

@@ -1,0 +1,125 @@
+//! `portcullis trust`, `status`, and what needs no daemon.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "helpers of tests may stop at the first surprise, as tests may"
+)]
+
+mod support;
+
+use std::{
+    io::{Read as _, Write as _},
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+use portcullis_proto::v1;
+use support::{Fake, feed, golden, shown, wait};
+
+#[test]
+fn trust_takes_a_terminal() {
+    let fake = Fake::with(|_| {});
+    let project = fake.data.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    let project = project.to_str().unwrap();
+    let program = env!("CARGO_BIN_EXE_portcullis");
+    let with_data = |mut command: Command| {
+        command
+            .env("PORTCULLIS_DATA_DIR", fake.data.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    };
+    let mut detached = Command::new("setsid");
+    detached.args(["--wait", program, "trust", project]);
+    let told = feed(with_data(detached), b"yes\n");
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(told.err.contains("help: run it in a terminal"), "{told:?}");
+    assert!(fake.seen.lock().unwrap().trusted.is_empty());
+    // The control: with a terminal, and a person who says yes; and one who says no.
+    for (word, trusted) in [("no\n", 0), ("yes\n", 1)] {
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &format!("{program} trust {project}"), "/dev/null"]);
+        let mut child = with_data(terminal).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut typed, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        // A person answers what they see: what is typed earlier may be thrown away by the terminal.
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"[yes/no] ") {
+            let mut byte = [0];
+            screen.read_exact(&mut byte).unwrap();
+            seen.extend(byte);
+        }
+        typed.write_all(word.as_bytes()).unwrap();
+        std::io::copy(&mut screen, &mut std::io::sink()).unwrap();
+        wait(child);
+        assert_eq!(fake.seen.lock().unwrap().trusted.len(), trusted, "{word}");
+    }
+    assert_eq!(fake.run(&["trust", "--list"]).out, format!("{project}\n"));
+    let told = fake.run(&["trust", "--remove", project]);
+    assert_eq!((told.code, told.out.contains("no longer")), (Some(0), true));
+    assert!(fake.seen.lock().unwrap().trusted.is_empty());
+}
+
+fn status(failure: &str, enforcement: v1::EnforcementStatus) -> Fake {
+    Fake::with(|service| {
+        service.status = Arc::new(v1::StatusResponse {
+            version: "0.1.0".into(),
+            host_id: "ab".repeat(32),
+            server: "http://127.0.0.1:7451".into(),
+            server_failure: failure.into(),
+            enforcement: Some(v1::Enforcement {
+                status: enforcement.into(),
+                mechanisms: vec!["mount_namespace".into(), "landlock".into()],
+                missing: Vec::new(),
+                landlock_abi: 6,
+            }),
+            running: 1,
+            undelivered_outcomes: 0,
+        });
+    })
+}
+
+#[test]
+fn status_is_zero_only_if_all_is_well() {
+    let fake = status("", v1::EnforcementStatus::Full);
+    golden("status.txt", &shown(&fake, &fake.run(&["status"])));
+    let json = fake.run(&["status", "--format", "json"]).json();
+    assert_eq!(json["enforcement"]["status"], "full");
+    assert_eq!(
+        status("connection refused", v1::EnforcementStatus::Full)
+            .run(&["status"])
+            .code,
+        Some(1)
+    );
+    assert_eq!(
+        status("", v1::EnforcementStatus::Partial).run(&["status"]).code,
+        Some(1)
+    );
+    assert_eq!(
+        status("", v1::EnforcementStatus::Unspecified).run(&["status"]).code,
+        Some(1)
+    );
+    assert_eq!(Fake::absent().run(&["status"]).code, Some(5));
+}
+
+#[test]
+fn help_and_completions_need_no_daemon() {
+    let fake = Fake::absent();
+    for shell in ["bash", "zsh", "fish"] {
+        let told = fake.run(&["completions", shell]);
+        assert_eq!((told.code, told.out.contains("portcullis")), (Some(0), true));
+    }
+    for command in [
+        &["--help"][..],
+        &["hook", "--help"],
+        &["decide", "--help"],
+        &["run", "--help"],
+        &["policy", "push", "--help"],
+    ] {
+        let told = fake.run(command);
+        assert_eq!(told.code, Some(0));
+        assert!(told.out.contains("Exit codes"), "{told:?}");
+    }
+}
