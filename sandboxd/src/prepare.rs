@@ -78,7 +78,10 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         .filter_map(|path| path.canonicalize().ok())
         .collect();
     let mut read_write: Vec<PathBuf> = match profile.workspace() {
-        WorkspaceAccess::ReadWrite => roots.clone(),
+        WorkspaceAccess::ReadWrite => {
+            let elsewhere = roots.iter().flat_map(|root| protect::worktree::folders_of(root));
+            roots.iter().cloned().chain(elsewhere).collect()
+        }
         WorkspaceAccess::ReadOnly => {
             visible.extend(roots.iter().cloned());
             Vec::new()

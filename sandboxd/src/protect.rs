@@ -10,6 +10,7 @@ pub mod patterns;
 pub mod scan;
 pub mod sockets;
 pub mod sweep;
+pub mod worktree;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -51,8 +52,8 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
             Err(fault) => missing.push(format!("read-only pattern `{text}`: {fault}")),
         }
     }
-    // Whoever can write this file points git to another configuration and other hooks.
-    read.extend(Pattern::parse(".git/commondir"));
+    // Whoever can write these files points git to another configuration and other hooks, or to another work tree.
+    read.extend([".git/commondir", ".git/gitdir"].into_iter().flat_map(Pattern::parse));
     let patterns = read;
     let Scan { anchors, complete } = scan::scan(roots);
     if !complete {

@@ -176,3 +176,39 @@ fn pipes_and_descriptors_of_the_caller_stay_outside() {
         assert_eq!(String::from_utf8_lossy(&done.stdout), "control\n", "{done:?}");
     }
 }
+
+#[test]
+fn a_linked_work_tree_can_commit_and_not_change_what_runs() {
+    for place in Place::all() {
+        let main = place.outside.join("main");
+        let made = place.without(&format!(
+            "git init -q {0} && cd {0} && git config user.email a@b.c && git config user.name t && \
+             git commit -q --allow-empty -m i && git worktree add -q {1}/tree -b w",
+            main.display(),
+            place.workspace.display(),
+        ));
+        assert!(made.status.success(), "{made:?}");
+        let tree = place.workspace.join("tree");
+        let inside = |line: &str| {
+            let mut command = place.command(&place.launcher);
+            command
+                .current_dir(&tree)
+                .arg("exec")
+                .arg("--workspace")
+                .arg(&tree)
+                .args(["--", "bash", "-c", line]);
+            command.output().unwrap()
+        };
+        let done = inside("echo a > a && git add -A && git commit -qm a && git log --oneline | wc -l");
+        assert_eq!(String::from_utf8_lossy(&done.stdout).trim(), "2", "{done:?}");
+        for line in [
+            "echo evil > $(git rev-parse --git-common-dir)/hooks/pre-commit",
+            "git config core.fsmonitor evil",
+            "echo 'gitdir: /tmp' > .git",
+            "echo /tmp > $(git rev-parse --git-dir)/commondir",
+        ] {
+            assert!(!inside(line).status.success(), "{line}");
+        }
+        assert!(!main.join(".git/hooks/pre-commit").exists());
+    }
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use portcullis_proto::v1::*;
 use support::{FakeServer, Host, PATIENCE, unsandboxed, write_address};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _};
 use tokio::net::unix::pipe;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -233,4 +233,54 @@ async fn a_protected_name_that_appears_is_put_aside_before_the_result() {
     assert!(String::from_utf8_lossy(&finished.stderr).contains("put aside"));
     unsandboxed(line, &host.workspace);
     assert!(host.workspace.join(".vscode/tasks.json").exists());
+}
+
+/// Starts the real program on the data of a daemon that has ended, and connects to it.
+async fn real_daemon(host: &mut Host) -> tokio::process::Child {
+    let mut daemon = tokio::process::Command::new(env!("CARGO_BIN_EXE_portcullis-sandboxd"))
+        .args(["serve", "--data-dir"])
+        .arg(&host.places.data)
+        .arg("--config-home")
+        .arg(host.folder.path())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = tokio::io::BufReader::new(daemon.stdout.take().unwrap());
+    tokio::time::timeout(PATIENCE, output.read_line(&mut line))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        line,
+        format!(
+            "portcullis-sandboxd listening on unix:{}\n",
+            host.places.socket().display()
+        )
+    );
+    host.channel = support::connect(host.places.socket()).await;
+    daemon
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_daemon_takes_runs_along_and_forgets_no_used_ticket() {
+    let mut host = Host::start().await;
+    host.stop().await;
+    let mut daemon = real_daemon(&mut host).await;
+    let mut pipe = lifeline(&host);
+    let (_, start) = host.start_for(&["bash", "-c", ORPHAN]).await;
+    let _running = host.launch(start.clone()).await.unwrap();
+    wait_for_birth(&mut pipe).await;
+    daemon.kill().await.unwrap();
+    wait_for_death(&mut pipe).await;
+    // The socket that it left behind is replaced; what it had redeemed stays redeemed.
+    let mut daemon = real_daemon(&mut host).await;
+    let status = host.launch(start).await.err().expect("a refusal");
+    assert!(status.message().contains("replayed"), "{status:?}");
+    assert_eq!(host.run(&["true"]).await.code(), Some(0));
+    let terminated = rustix::process::Pid::from_raw(i32::try_from(daemon.id().unwrap()).unwrap()).unwrap();
+    rustix::process::kill_process(terminated, rustix::process::Signal::TERM).unwrap();
+    let status = tokio::time::timeout(PATIENCE, daemon.wait()).await.unwrap().unwrap();
+    assert!(status.success() && !host.places.socket().exists(), "{status}");
 }

@@ -36,14 +36,34 @@ const PASSED_ON: [i32; 7] = [
     libc::SIGWINCH,
 ];
 
-/// Variables that name sockets outside; useless inside, and an invitation.
-const LEFT_OUT: [&str; 6] = [
+/// Variables that name sockets outside (useless inside, and an invitation), load code, or are set anew.
+const LEFT_OUT: [&str; 14] = [
     "XDG_RUNTIME_DIR",
     "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_AGENT_INFO",
     "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DOCKER_HOST",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
     "TMPDIR",
     "TMP",
     "TEMP",
+];
+
+/// Parts of names of variables that hold secrets. A list of what to leave out, unlike a profile's list of what to pass on:
+/// at a terminal the person's own variables are wanted.
+const SECRET: [&str; 7] = [
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "API_KEY",
+    "ACCESS_KEY",
+    "CREDENTIAL",
 ];
 
 /// A sandbox policy file, as the person writes it.
@@ -240,10 +260,15 @@ fn read_policy(path: &PathBuf) -> Result<Policy, ExecError> {
 fn environment(tmp_read_only: bool) -> Vec<Vec<u8>> {
     let tmp = if tmp_read_only { PRIVATE_TMP } else { "/tmp" };
     std::env::vars_os()
-        .filter(|(name, _)| !LEFT_OUT.iter().any(|out| name == out))
+        .filter(|(name, _)| !is_left_out(&name.to_string_lossy()))
         .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
         .chain([format!("TMPDIR={tmp}").into_bytes()])
         .collect()
+}
+
+fn is_left_out(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    LEFT_OUT.contains(&name) || SECRET.iter().any(|part| upper.contains(part))
 }
 
 /// Starts the init, passes signals on while it lives, and returns what it reported.

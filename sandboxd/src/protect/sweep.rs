@@ -109,7 +109,7 @@ fn git_culprits(path: &Path, repository_is_old: bool, anchors: &[Anchor]) -> Vec
             if harmless { Vec::new() } else { vec![path.to_path_buf()] }
         }
         // Names programs only together with a configuration, which is looked at itself.
-        Some("attributes" | "info") if !repository_is_old => Vec::new(),
+        Some("attributes" | "info" | "gitdir") if !repository_is_old => Vec::new(),
         _ => vec![path.to_path_buf()],
     }
 }

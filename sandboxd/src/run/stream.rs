@@ -29,6 +29,9 @@ const WAITING_SIGNALS: usize = 16;
 /// Longest wait for the launcher's end after its sandbox was told to end.
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
+/// Longest wait for a caller to take the rest of the output.
+const OUTPUT_DEADLINE: Duration = Duration::from_secs(600);
+
 /// Signals that a caller may send.
 const PERMITTED_SIGNALS: [i32; 8] = [
     libc::SIGHUP,
@@ -92,7 +95,8 @@ impl Run {
             }),
         };
         self.report(outcome.clone()).await;
-        let _ = to_caller.send(Ok(message(run_response::Message::Exit(outcome)))).await;
+        let exit = to_caller.send(Ok(message(run_response::Message::Exit(outcome))));
+        let _ = tokio::time::timeout(OUTPUT_DEADLINE, exit).await;
     }
 
     /// Stays with the launcher until nothing of the run is left.
@@ -155,6 +159,7 @@ impl Run {
                 _ = task => {}
                 () = to_caller.closed() => abort.abort(),
                 () = self.daemon.stop.cancelled() => abort.abort(),
+                () = tokio::time::sleep(OUTPUT_DEADLINE) => abort.abort(),
             }
         }
         (heard, ended_by)
