@@ -37,7 +37,8 @@ fn outside(stack: &Stack, words: &[&str]) -> Run {
 /// Fails unless the sandbox refuses what works without it.
 #[track_caller]
 fn expect_refused_inside(stack: &Stack, what: &str, target: &str) {
-    let (inside, outside) = both(stack, &["./probe", what, target]);
+    stack.write_project_file("task", &format!("{what}\n{target}\n"));
+    let (inside, outside) = both(stack, &["./probe", "from", "task"]);
     assert_eq!(outside.code, 0, "positive control, {what} {target}: {}", outside.text());
     assert_eq!(
         inside.code,
@@ -74,14 +75,14 @@ fn it_cannot_write_outside_the_workspace() {
     let stack = stack();
     for folder in [stack.outside(), stack.home(), stack.base().to_path_buf()] {
         let target = folder.join("evil");
-        let target = target.to_str().unwrap();
-        expect_refused_inside(&stack, "write", target);
-        fs::remove_file(target).unwrap();
+        expect_refused_inside(&stack, "write", target.to_str().unwrap());
+        // The control wrote it; once more without.
+        fs::remove_file(&target).unwrap();
         let _ = stack
-            .portcullis(["run", "--", "./probe", "write", target])
+            .portcullis(["run", "--", "./probe", "from", "task"])
             .output()
             .expect_code(REFUSED);
-        assert!(!Path::new(target).exists(), "{target} was written");
+        assert!(!target.exists(), "{} was written", target.display());
     }
 }
 
@@ -99,10 +100,12 @@ fn it_cannot_write_git_hooks() {
         fs::create_dir_all(stack.project().join(".portcullis")).unwrap();
         let path = stack.project().join(target);
         let before = fs::read(&path).ok();
-        let inside = stack.portcullis(["run", "--", "./probe", "write", target]).output();
+        stack.write_project_file("task", &format!("write\n{target}\n"));
+        let task = ["./probe", "from", "task"];
+        let inside = stack.portcullis(["run", "--"]).args(task).output();
         assert_eq!(inside.code, REFUSED, "{target}: {}", inside.text());
         assert_eq!(fs::read(&path).ok(), before, "{target} was changed");
-        let _ = outside(&stack, &["./probe", "write", target]).output().expect_code(0);
+        let _ = outside(&stack, &task).output().expect_code(0);
     }
 }
 

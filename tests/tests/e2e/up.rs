@@ -43,7 +43,7 @@ fn suggestions(process: &Process) -> Vec<String> {
         .collect()
 }
 
-/// Fails unless it ended with an error in one line that a person can use.
+/// Fails unless it ended with an error in one line that a person can use; hints may follow.
 #[track_caller]
 fn expect_one_clear_line(output: &Output, words: &[&str]) {
     assert!(
@@ -53,8 +53,13 @@ fn expect_one_clear_line(output: &Output, words: &[&str]) {
         output.text()
     );
     assert_eq!(output.stdout, "");
-    assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
-    assert!(output.stderr.starts_with("error: "), "{}", output.stderr);
+    let mut lines = output.stderr.lines();
+    assert!(
+        lines.next().is_some_and(|line| line.starts_with("error: ")),
+        "{}",
+        output.stderr
+    );
+    assert!(lines.all(|line| line.starts_with("help: ")), "{}", output.stderr);
     for word in words {
         assert!(output.stderr.contains(word), "`{word}` is not in: {}", output.stderr);
     }
