@@ -100,22 +100,13 @@ pub(crate) fn cargo() -> Result<Command> {
     Ok(command)
 }
 
-/// Where cargo builds.
+/// Where cargo builds: where it built this program.
 pub(crate) fn target_directory() -> Result<PathBuf> {
-    let output = cargo()?
-        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|cause| Failure::io("cannot run `cargo metadata`", &cause))?;
-    serde_json::from_slice::<serde_json::Value>(&output.stdout)
-        .ok()
-        .and_then(|metadata| Some(PathBuf::from(metadata.get("target_directory")?.as_str()?)))
-        .ok_or_else(|| {
-            Failure::new(format!(
-                "cannot read what `cargo metadata` says: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            ))
-        })
+    let own = env::current_exe().map_err(|cause| Failure::io("cannot find my own program", &cause))?;
+    own.parent()
+        .and_then(Path::parent)
+        .map(Path::to_path_buf)
+        .ok_or_else(|| Failure::new(format!("`{}` lies in no target directory", own.display())))
 }
 
 /// Whether a program can be started with these arguments and ends well.

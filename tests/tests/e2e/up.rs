@@ -17,10 +17,6 @@ use sqlx::{Connection as _, SqliteConnection};
 fn up(stack: &Stack, listen: &str, data: &Path) -> Run {
     stack
         .run_program(&program("xtask"))
-        // As `cargo run` would.
-        .env("CARGO_MANIFEST_DIR", concat!(env!("CARGO_MANIFEST_DIR"), "/../xtask"))
-        .env("CARGO", env!("CARGO"))
-        .env("CARGO_HOME", std::env::var_os("CARGO_HOME").unwrap_or_default())
         .args(["up", "--no-build", "--listen", listen, "--data-dir"])
         .args([data])
 }
