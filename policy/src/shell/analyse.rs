@@ -25,6 +25,11 @@ use call::{Call, Stdin};
 /// Time and memory are linear in the line, and bounded by `limits`; the stack by [`Limits::depth`].
 #[must_use]
 pub fn analyse(line: &str, context: &ShellContext, limits: Limits) -> Analysis {
+    analyse_counted(line, context, limits).0
+}
+
+/// The analysis, and how many steps are left of the budget.
+pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits) -> (Analysis, usize) {
     let mut walk = Walk {
         context,
         budget: Budget {
@@ -36,14 +41,14 @@ pub fn analyse(line: &str, context: &ShellContext, limits: Limits) -> Analysis {
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
-        return walk.analysis;
+        return (walk.analysis, limits.steps);
     }
     let state = State::new(context);
     if let Err(fault) = walk.text(line, state) {
         walk.seen.clear();
         walk.fault(line, fault);
     }
-    walk.analysis
+    (walk.analysis, walk.budget.steps)
 }
 
 /// The beginning of a text, for messages.

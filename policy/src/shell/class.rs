@@ -145,9 +145,13 @@ fn awk_escape(program: &str) -> Option<String> {
     // Outside of texts and patterns `|` is `||` or a pipe, and `>` a comparison or a file.
     let mut quote = false;
     let mut escaped = false;
+    let mut pattern = false;
     let mut bare = String::new();
     for c in program.chars() {
-        if escaped {
+        if pattern && !escaped && c != '\\' {
+            pattern = c != '/';
+            bare.push('_');
+        } else if escaped {
             escaped = false;
             bare.push('_');
         } else if c == '\\' {
@@ -156,6 +160,15 @@ fn awk_escape(program: &str) -> Option<String> {
             quote = !quote;
             bare.push('"');
         } else if quote {
+            bare.push('_');
+        } else if c == '/'
+            && bare.trim_end().is_empty()
+                | bare
+                    .trim_end()
+                    .ends_with(['~', '(', ',', '!', '&', '|', '{', '}', ';', '\n'])
+        {
+            // A pattern, because a division has something before it.
+            pattern = true;
             bare.push('_');
         } else {
             bare.push(c);

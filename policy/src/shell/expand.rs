@@ -252,7 +252,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
     };
     let mut fields = Vec::new();
     for (number, word) in words.iter().enumerate() {
-        let mut field = field(word, raw, context);
+        let mut field = field(word, raw, home(state, context));
         if number > 0 {
             field.source.clear();
             field.before.clear();
@@ -275,7 +275,7 @@ pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> 
             other => other,
         })
         .collect();
-    let field = field(&cells, raw, context);
+    let field = field(&cells, raw, home(state, context));
     let value = Value {
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
@@ -410,7 +410,12 @@ impl Draft {
     }
 }
 
-fn field(cells: &[Cell], raw: &RawWord, context: &ShellContext) -> Field {
+/// What `~` stands for: nothing certain once the line set HOME.
+fn home<'a>(state: &State, context: &'a ShellContext) -> Option<&'a AbsPath> {
+    context.home.as_ref().filter(|_| !state.variables.contains_key("HOME"))
+}
+
+fn field(cells: &[Cell], raw: &RawWord, home: Option<&AbsPath>) -> Field {
     let glob = is_glob(cells);
     let (mut exact, mut literal, mut process) = (true, !glob, false);
     let mut drafts = vec![Draft::default()];
@@ -422,7 +427,7 @@ fn field(cells: &[Cell], raw: &RawWord, context: &ShellContext) -> Field {
             .position(|cell| matches!(cell, Cell::Char { c: '/', .. }))
             .unwrap_or(cells.len());
         let (tilde, rest) = cells.split_at_checked(end).unwrap_or((cells, &[]));
-        match (&context.home, tilde) {
+        match (home, tilde) {
             (Some(home), [_]) => {
                 for c in home
                     .as_str()

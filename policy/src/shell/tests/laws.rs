@@ -7,13 +7,131 @@ use crate::shell::{Command, quote};
 
 /// Pieces out of which lines are made that look like shell.
 const PIECES: &[&str] = &[
-    "ls", "rm -rf", "echo", " ", "\t", "\n", ";", ";;", "&", "&&", "|", "||", "|&", "(", ")", "((", "))", "{", "}", "{a,b}", "<",
-    ">", ">>", "<<", "<<-", "<<<", "<&", ">&", "&>", "<(", ">(", "EOF", "\nEOF\n", "'", "\"", "\\", "\\\n", "`", "$", "$(",
-    "${", "$((", "$[", "$'", "$\"", "${x:-", "${!x}", "${#", "${x@P}", "x=", "x=(", "x[", "x+=", "[[", "]]", "=~", "if", "then",
-    "else", "fi", "for", "in", "do", "done", "while", "case", "esac", "function", "f()", "select", "time", "!", "coproc", "#",
-    "*", "?", "[", "]", "~", "~/", "~a", "@(", "!(", "sudo", "env", "-S", "-c", "bash", "sh", "eval", "xargs", "find", "-exec",
-    "{}", "\\;", "+", "cd", "git", "-C", "tar", "czf", "sed", "-i", "s/a/b/", "awk", "curl", "-o", "@", "1", "99999999999999999999",
-    "é", "\u{200b}", "\0", "\r", "=", "-", "--", "--x=y", "$IFS", "$@", "$1", "..", "{1..9}", "{9..-9..3}", "..}",
+    "ls",
+    "rm -rf",
+    "echo",
+    " ",
+    "\t",
+    "\n",
+    ";",
+    ";;",
+    "&",
+    "&&",
+    "|",
+    "||",
+    "|&",
+    "(",
+    ")",
+    "((",
+    "))",
+    "{",
+    "}",
+    "{a,b}",
+    "<",
+    ">",
+    ">>",
+    "<<",
+    "<<-",
+    "<<<",
+    "<&",
+    ">&",
+    "&>",
+    "<(",
+    ">(",
+    "EOF",
+    "\nEOF\n",
+    "'",
+    "\"",
+    "\\",
+    "\\\n",
+    "`",
+    "$",
+    "$(",
+    "${",
+    "$((",
+    "$[",
+    "$'",
+    "$\"",
+    "${x:-",
+    "${!x}",
+    "${#",
+    "${x@P}",
+    "x=",
+    "x=(",
+    "x[",
+    "x+=",
+    "[[",
+    "]]",
+    "=~",
+    "if",
+    "then",
+    "else",
+    "fi",
+    "for",
+    "in",
+    "do",
+    "done",
+    "while",
+    "case",
+    "esac",
+    "function",
+    "f()",
+    "select",
+    "time",
+    "!",
+    "coproc",
+    "#",
+    "*",
+    "?",
+    "[",
+    "]",
+    "~",
+    "~/",
+    "~a",
+    "@(",
+    "!(",
+    "sudo",
+    "env",
+    "-S",
+    "-c",
+    "bash",
+    "sh",
+    "eval",
+    "xargs",
+    "find",
+    "-exec",
+    "{}",
+    "\\;",
+    "+",
+    "cd",
+    "git",
+    "-C",
+    "tar",
+    "czf",
+    "sed",
+    "-i",
+    "s/a/b/",
+    "awk",
+    "curl",
+    "-o",
+    "@",
+    "1",
+    "99999999999999999999",
+    "é",
+    "\u{200b}",
+    "\0",
+    "\r",
+    "=",
+    "-",
+    "--",
+    "--x=y",
+    "$IFS",
+    "$@",
+    "$1",
+    "..",
+    "{1..9}",
+    "{9..-9..3}",
+    "..}",
 ];
 
 fn shell_like() -> impl Strategy<Value = String> {
@@ -23,19 +141,33 @@ fn shell_like() -> impl Strategy<Value = String> {
 /// What every analysis keeps, whatever the line.
 fn holds(line: &str, analysis: &Analysis) {
     for command in &analysis.commands {
-        let _ = (command.escape_option(), command.program_name(), command.assignments_harmless(), command.is_wrapper());
+        let _ = (
+            command.escape_option(),
+            command.program_name(),
+            command.assignments_harmless(),
+            command.is_wrapper(),
+        );
         assert!(command.words.len() <= line.len() * 520 + 64, "{line:?}");
     }
     // A line that says something gives something: no command, or a reason why not.
-    let says = line.lines().any(|text| !text.trim_matches([' ', '\t', '\r']).is_empty() && !text.trim_start_matches([' ', '\t']).starts_with('#'));
-    let only_arithmetic = line.contains("((") || line.contains('!') || line.contains("time") || line.contains("case") || line.contains('\\');
+    let says = line.lines().any(|text| {
+        !text.trim_matches([' ', '\t', '\r']).is_empty() && !text.trim_start_matches([' ', '\t']).starts_with('#')
+    });
+    let only_arithmetic = line.contains("((")
+        || line.contains('!')
+        || line.contains("time")
+        || line.contains("case")
+        || line.contains('\\');
     if says && !only_arithmetic {
-        assert!(!analysis.commands.is_empty() || !analysis.opaque.is_empty(), "{line:?} vanished");
+        assert!(
+            !analysis.commands.is_empty() || !analysis.opaque.is_empty(),
+            "{line:?} vanished"
+        );
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, max_global_rejects: 200_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// INVARIANT of `quote`.
     #[test]
@@ -89,6 +221,8 @@ proptest! {
     #[test]
     fn a_subshell_hides_nothing(line in shell_like()) {
         let plain = analysed(&line);
+        // A backslash at the end joins the next line, an open here-document takes it.
+        prop_assume!(!line.ends_with('\\') && !line.contains("<<"));
         prop_assume!(plain.opaque.is_empty() && !plain.commands.is_empty());
         let wrapped = analysed(&format!("(\n{line}\n)"));
         if wrapped.opaque.is_empty() {
@@ -101,7 +235,7 @@ proptest! {
     fn a_script_hides_nothing(line in shell_like()) {
         let plain = analysed(&line);
         prop_assume!(plain.opaque.is_empty() && !plain.commands.is_empty());
-        let wrapped = analysed(&quote(&["bash", "-c", &line]));
+        let wrapped = analysed(&quote(&["bash", "-c", "--", &line]));
         let inner: Vec<String> = commands(&wrapped).into_iter().skip(1).collect();
         for command in commands(&plain) {
             prop_assert!(inner.contains(&command), "{} not in {:?}", command, inner);

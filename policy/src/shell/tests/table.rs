@@ -48,7 +48,10 @@ fn each_line_is_understood_as_its_table_says() {
             let analysis = analysed(&case.line);
             let mut compare = |what: &str, expected: &Option<Vec<String>>, found: Vec<String>| {
                 if expected.as_ref().is_some_and(|expected| *expected != found) {
-                    faults.push(format!("{name}.toml: {}: `{}`: {what} {found:?}", case.about, case.line));
+                    faults.push(format!(
+                        "{name}.toml: {}: `{}`: {what} {found:?}",
+                        case.about, case.line
+                    ));
                 }
             };
             compare("commands", &case.commands, commands(&analysis));
@@ -61,7 +64,10 @@ fn each_line_is_understood_as_its_table_says() {
                 let labels: Vec<&str> = command.seen_through.iter().map(|context| context.label()).collect();
                 format!("{labels:?}")
             });
-            let expected = case.via.as_ref().map(|via| via.iter().map(|labels| format!("{labels:?}")).collect());
+            let expected = case
+                .via
+                .as_ref()
+                .map(|via| via.iter().map(|labels| format!("{labels:?}")).collect());
             compare("via", &expected, via.collect());
             let escapes = analysis.commands.iter().filter_map(|command| command.escape_option());
             compare("escapes", &case.escapes, escapes.collect());
@@ -77,7 +83,15 @@ fn every_table_is_run() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shell");
     let mut found: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .map(|entry| {
+            entry
+                .unwrap()
+                .path()
+                .file_stem()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect();
     found.sort();
     let listed: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
