@@ -20,6 +20,7 @@ mod part;
 mod suggest;
 mod texts;
 mod tools;
+mod touched;
 mod world;
 
 use crate::{

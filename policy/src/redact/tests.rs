@@ -1,6 +1,9 @@
 //! What goes, what stays, and that a second pass changes nothing.
 
-#![allow(clippy::disallowed_methods, reason = "a test may look at a clock; the crate itself does not")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test may look at a clock; the crate itself does not"
+)]
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,0 +1,160 @@
+//! What a command touches besides being a command: files, hosts, and words that may name a file.
+
+use crate::{
+    AbsPath, DecidedBy, Effect, Verdict,
+    rule::{Matcher, PathVerb, Rule, host_of},
+    shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
+};
+
+use super::{commands::is_feeder, files::Cover, part::Part, world::World};
+
+/// Longest word that is looked at as a path, in bytes: the kernel takes no longer one.
+const MAX_NAME: usize = 4096;
+/// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
+const MAX_NAMED: usize = 16;
+
+impl World<'_> {
+    /// The files of a command, and those that its input may name.
+    pub(super) fn accesses(&self, command: &Command) -> Vec<FileAccess> {
+        let mut accesses = command.files.clone();
+        if is_search_with_tests(command) {
+            // `find . -name x -delete` deletes what it finds, not the folder it looks in.
+            let mut found = false;
+            for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
+                if let FileTarget::Path(folder) = &access.target {
+                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
+                    access.target = FileTarget::Pattern {
+                        folder: folder.clone(),
+                        pattern,
+                    };
+                    found = true;
+                }
+            }
+            // Where rules are about files, what is found may be one of them.
+            accesses.extend(found.then(|| FileAccess {
+                target: FileTarget::Unknown("what find finds".to_owned()),
+                access: Access::Delete,
+                redirection: false,
+            }));
+        }
+        let fed = command
+            .seen_through
+            .iter()
+            .any(|context| matches!(context, Context::Changing(label) if is_feeder(label)));
+        let reads = matches!(command.class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
+        if fed
+            && reads
+            && !matches!(
+                command.program(),
+                Some("echo" | "printf" | "true" | "false" | "basename" | "dirname")
+            )
+        {
+            accesses.push(FileAccess {
+                target: FileTarget::Unknown("names from the input".to_owned()),
+                access: Access::Read,
+                redirection: false,
+            });
+        }
+        accesses
+    }
+
+    /// Denies and asks on hosts hold for commands that contact them; allows do not, for a command does more than fetch.
+    pub(super) fn judge_urls<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        command.urls.iter().filter_map(|url| {
+            let subject = format!("contacts {url}");
+            if let Some(path) = url.strip_prefix("file://") {
+                let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or("/");
+                let part = self.judge_path(&AbsPath::root().join(path), Access::Read, Cover::None);
+                return (part.verdict != Verdict::Allow).then_some(part);
+            }
+            let spelled = if url.contains("://") { url.clone() } else { format!("https://{url}") };
+            let host = host_of(&spelled);
+            let ids = self.rules.index().hosts(host.as_deref());
+            let narrows = |rule: &Rule| rule.effect != Effect::Allow;
+            match &host {
+                Some(host) => ids
+                    .into_iter()
+                    .find(|id| {
+                        self.rule(*id).is_some_and(|rule| {
+                            narrows(rule)
+                                && matches!(&rule.matcher, Matcher::Fetch(p) if p.as_ref().is_none_or(|p| p.matches(host)))
+                        })
+                    })
+                    .map(|id| Part::by_rule(self, id, subject)),
+                None if self.rules.index().names_hosts() => Some(Part::unknown(
+                    subject,
+                    "which host it is cannot be told, and rules name hosts",
+                )),
+                None => None,
+            }
+        })
+    }
+
+    /// Programs that are not known to touch only what is in `files` may read any file they name: `tar -cf - .env`.
+    pub(super) fn judge_words<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        let index = self.rules.index();
+        let effects = [Effect::Deny, Effect::Ask];
+        let git = command.program_name() == Some("git");
+        let relevant = git || command.class == CommandClass::Other;
+        let known = |path: &AbsPath| {
+            command
+                .files
+                .iter()
+                .any(|access| matches!(&access.target, FileTarget::Path(own) if own == path))
+        };
+        command
+            .words
+            .iter()
+            .skip(1)
+            .filter(move |_| relevant)
+            .filter_map(Word::literal)
+            .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
+            .flat_map(move |word| candidates(word, git))
+            .filter_map(move |text| {
+                let path = self.resolve(text).filter(|path| !known(path))?;
+                let subject = format!("names {text}");
+                if self.is_own_secret(&path) {
+                    let reason = "it holds Portcullis' own secrets";
+                    return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
+                }
+                let id = effects
+                    .iter()
+                    .flat_map(|effect| index.paths(PathVerb::Read, *effect))
+                    .copied()
+                    .find(|id| self.deny_covers(*id, &path))?;
+                let why = "the program may read this file, which is a case for";
+                Some(Part::perhaps(self, id, subject, why))
+            })
+            .take(MAX_NAMED)
+    }
+}
+
+/// Whether it is a `find` that narrows what it finds, and not to something protected.
+fn is_search_with_tests(command: &Command) -> bool {
+    let words = || command.words.iter().filter_map(Word::literal);
+    let test = |word: &str| {
+        matches!(
+            word,
+            "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
+        )
+    };
+    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
+    command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
+}
+
+/// What of a word can name a file: itself, what follows `=` or `@`; for git what follows the colon of `HEAD:path`.
+fn candidates(word: &str, git: bool) -> Vec<&str> {
+    if git {
+        return word
+            .split_once(':')
+            .map(|(_, path)| path)
+            .filter(|path| !path.is_empty())
+            .into_iter()
+            .collect();
+    }
+    let mut out = vec![word];
+    out.extend(word.split_once('=').map(|(_, value)| value));
+    out.extend(word.rsplit_once('@').map(|(_, value)| value));
+    out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
+    out
+}
