@@ -1,10 +1,10 @@
 //! Everything that the daemon's services share.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portcullis_proto::v1::{Enforcement, EnforcementStatus};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::UdsConnectInfo;
 use tonic::{Request, Status};
@@ -23,6 +23,12 @@ pub const MAX_RUNS: usize = 64;
 
 /// Most calls whose facts are gathered at the same time; each keeps a thread.
 pub const MAX_GATHERING: usize = 32;
+
+/// Longest wait for the probe: half of what a client waits for a decision.
+const PROBE_DEADLINE: Duration = Duration::from_millis(2500);
+
+/// After a probe that failed, the next one waits this long.
+const PROBE_AGAIN: Duration = Duration::from_secs(30);
 
 /// Where programs are looked for if the daemon has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -54,7 +60,7 @@ pub struct Daemon {
     pub stop: CancellationToken,
     /// Where programs are looked for, by the facts and by sandboxed commands alike.
     pub search_path: String,
-    capability: OnceCell<Enforcement>,
+    capability: Mutex<Option<(Instant, Enforcement)>>,
 }
 
 impl Daemon {
@@ -76,21 +82,30 @@ impl Daemon {
             gathering: Arc::new(Semaphore::new(MAX_GATHERING)),
             stop: CancellationToken::new(),
             search_path: std::env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned()),
-            capability: OnceCell::new(),
+            capability: Mutex::default(),
             places,
         }
     }
 
-    /// What this host's sandbox enforces: found out once by setting one up.
+    /// What this host's sandbox enforces: found out by setting one up. A sandbox that stood is not tried again; one that did
+    /// not is, as the reason may have gone.
     pub async fn capability(&self) -> Enforcement {
-        let probe = async {
-            match tokio::time::timeout(Duration::from_secs(10), probe::probe(&self.places)).await {
-                Ok(Ok(enforcement)) => enforcement,
-                Ok(Err(reason)) => none(reason),
-                Err(_) => none("setting up a sandbox took longer than 10 s".to_owned()),
-            }
+        let mut known = self.capability.lock().await;
+        if let Some((at, enforcement)) = &*known
+            && (enforcement.status() != EnforcementStatus::None || at.elapsed() < PROBE_AGAIN)
+        {
+            return enforcement.clone();
+        }
+        let enforcement = match tokio::time::timeout(PROBE_DEADLINE, probe::probe(&self.places)).await {
+            Ok(Ok(enforcement)) => enforcement,
+            Ok(Err(reason)) => none(reason),
+            Err(_) => none(format!(
+                "setting up a sandbox took longer than {} s",
+                PROBE_DEADLINE.as_secs()
+            )),
         };
-        self.capability.get_or_init(|| probe).await.clone()
+        *known = Some((Instant::now(), enforcement.clone()));
+        enforcement
     }
 }
 

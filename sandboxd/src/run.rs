@@ -11,6 +11,7 @@ pub mod checks;
 pub mod environment;
 mod stream;
 
+use std::os::unix::ffi::OsStringExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,7 +132,8 @@ impl Sandbox {
             Ok(Order {
                 spec: Spec {
                     argv: start.argv.into_iter().map(String::into_bytes).collect(),
-                    cwd: start.cwd.into_bytes(),
+                    // Where it leads, so that no link on the way counts any more.
+                    cwd: checked.seen.cwd.into_os_string().into_vec(),
                     environment,
                     layout: Some(prepared.layout),
                     accept_partial: profile.accept_partial,

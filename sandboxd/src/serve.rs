@@ -31,6 +31,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// Most calls at the same time on one connection.
 const CALLS_PER_CONNECTION: usize = 256;
 
+/// Largest message of a run, in bytes: a command and an environment of the most that the kernel takes, and a ticket.
+const MAX_RUN_MESSAGE: usize = 4 * 1024 * 1024;
+
 /// Why the daemon does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -133,7 +136,7 @@ impl Bound {
         let decisions = DecisionServiceServer::new(Edge(Arc::clone(&daemon)))
             .max_decoding_message_size(MAX_REQUEST_BYTES)
             .max_encoding_message_size(MAX_REQUEST_BYTES);
-        let runs = SandboxServiceServer::new(Sandbox(Arc::clone(&daemon))).max_decoding_message_size(MAX_REQUEST_BYTES);
+        let runs = SandboxServiceServer::new(Sandbox(Arc::clone(&daemon))).max_decoding_message_size(MAX_RUN_MESSAGE);
         let serving = Server::builder()
             .concurrency_limit_per_connection(CALLS_PER_CONNECTION)
             .add_service(decisions)
@@ -153,6 +156,8 @@ impl Bound {
         let all = u32::try_from(crate::daemon::MAX_RUNS).unwrap_or(u32::MAX);
         let _ = tokio::time::timeout(DRAIN, daemon.runs.acquire_many(all)).await;
         probe.abort();
+        // Not in the middle of starting a process, which would hold the lock for a moment longer than this one.
+        let _ = probe.await;
         delivered.cancel();
         let _ = tokio::time::timeout(DRAIN, delivery).await;
         let _ = tokio::fs::remove_file(&socket).await;

@@ -218,3 +218,50 @@ async fn a_second_daemon_is_refused_and_a_dead_ones_socket_replaced() {
     let error = bind(options).await.expect_err("a refusal").to_string();
     assert!(error.contains("cannot listen"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn paths_and_programs_of_a_call_are_looked_up() {
+    let host = Host::start().await;
+    std::fs::create_dir(host.workspace.join("d")).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", host.workspace.join("link")).unwrap();
+    host.decide(host.question(&["cat", "d/../link", "new"])).await.unwrap();
+    let facts = host.server.asked.lock().unwrap().pop().unwrap().0.facts.unwrap();
+    let real = |name: &str| {
+        let path = host.workspace.join(name).to_str().unwrap().to_owned();
+        let fact = facts
+            .paths
+            .iter()
+            .find(|fact| fact.path == path)
+            .unwrap_or_else(|| panic!("{name}: {facts:?}"));
+        (fact.real_path.clone(), fact.kind())
+    };
+    assert_eq!(real("link"), ("/nowhere/at/all".to_owned(), PathKind::Absent));
+    assert_eq!(
+        real("new"),
+        (
+            host.workspace.join("new").to_str().unwrap().to_owned(),
+            PathKind::Absent
+        )
+    );
+    let cat = facts.programs.iter().find(|program| program.name == "cat").unwrap();
+    assert!(
+        cat.path.starts_with('/') && cat.path.ends_with("cat") || cat.path.contains("coreutils"),
+        "{cat:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_paths_are_looked_up_in_time() {
+    let host = Host::start().await;
+    let names: Vec<String> = (0..10_000).map(|at| format!("f{at}")).collect();
+    let argv: Vec<&str> = std::iter::once("cat").chain(names.iter().map(String::as_str)).collect();
+    let answer = host.decide(host.question(&argv)).await.unwrap();
+    assert_eq!(answer.effect(), Effect::Allow);
+    let facts = host.server.asked.lock().unwrap().pop().unwrap().0.facts.unwrap();
+    assert!(
+        facts.paths.len() >= 10_000 && facts.failures.is_empty(),
+        "{} {:?}",
+        facts.paths.len(),
+        facts.failures
+    );
+}

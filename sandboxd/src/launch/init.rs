@@ -214,6 +214,12 @@ fn start(spec: &Spec) -> Result<Started, StepFailed> {
 fn become_command(programs: &[CString], argv: &[CString], environment: &[CString]) -> i32 {
     // A session of its own: no controlling terminal to push input into, and one group to signal.
     let _ = rustix::process::setsid();
+    // No core files; and 1 rather than 0, as the kernel starts a handler outside the sandbox even at 0.
+    let one = rustix::process::Rlimit {
+        current: Some(1),
+        maximum: Some(1),
+    };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, one);
     if let Err(error) = fds::close_all_on_exec() {
         return error.raw_os_error().unwrap_or(libc::EIO);
     }

@@ -94,6 +94,7 @@ fn executes(name: &str) -> bool {
                 | "attributesfile"
                 | "worktree"
         ),
+        UNREADABLE => true,
         "include" | "includeif" | "alias" | "pager" | "hook" => true,
         "diff" => matches!(key, "external" | "command" | "textconv" | "tool" | "guitool"),
         "difftool" | "mergetool" | "browser" | "man" | "guitool" => matches!(key, "cmd" | "path"),
@@ -120,92 +121,146 @@ fn executes(name: &str) -> bool {
     }
 }
 
-/// All settings that git would find. Lines that make no sense to git stop git; they are skipped here.
+/// Stands for a line that git would refuse: what follows it is not known to be harmless.
+const UNREADABLE: &str = "unreadable";
+
+/// All settings that git would find, by git's own grammar, character by character.
+///
+/// git stops at a line it cannot read. Here it counts as an executing key, and reading goes on behind it.
 fn settings(text: &[u8]) -> Vec<Setting> {
-    let text = String::from_utf8_lossy(text);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = String::from_utf8_lossy(text).replace("\r\n", "\n");
+    let mut reader = Reader {
+        rest: text.strip_prefix('\u{feff}').unwrap_or(&text).chars().peekable(),
+    };
     let mut section = String::new();
     let mut found = Vec::new();
-    let mut lines = text.split('\n');
-    while let Some(line) = lines.next() {
-        let mut rest = line.trim_start();
-        // A section header may be followed by a setting on the same line.
-        while let Some(inner) = rest.strip_prefix('[') {
-            let Some((name, after)) = header(inner) else {
-                break;
-            };
-            section = name;
-            rest = after.trim_start();
-        }
-        let key: String = rest
-            .chars()
-            .take_while(|c| c.is_ascii_alphanumeric() || *c == '-')
-            .collect();
-        if key.is_empty() {
+    while let Some(&c) = reader.rest.peek() {
+        let read = if c.is_whitespace() {
+            reader.rest.next();
             continue;
+        } else if c == '#' || c == ';' {
+            reader.skip_line();
+            continue;
+        } else if c == '[' {
+            reader.rest.next();
+            reader.header().map(|name| section = name)
+        } else if c.is_ascii_alphabetic() {
+            reader.setting(&section).map(|setting| found.push(setting))
+        } else {
+            None
+        };
+        if read.is_none() {
+            reader.skip_line();
+            found.push(Setting {
+                name: UNREADABLE.to_owned(),
+                value: String::new(),
+            });
         }
-        let after = rest.get(key.len()..).unwrap_or_default().trim_start();
-        let mut value = after.strip_prefix('=').unwrap_or_default().to_owned();
-        // A backslash at the end of a line joins the next one.
-        while value.trim_end_matches('\r').ends_with('\\') {
-            value = value.trim_end_matches('\r').trim_end_matches('\\').to_owned();
-            match lines.next() {
-                Some(next) => value.push_str(next),
-                None => break,
-            }
-        }
-        found.push(Setting {
-            name: format!("{section}.{}", key.to_ascii_lowercase()),
-            value: unquote(&value),
-        });
     }
     found
 }
 
-/// `core]…`, `remote "x"]…`, `branch.x]…`: the section's name and what follows the bracket.
-fn header(inner: &str) -> Option<(String, &str)> {
-    let mut quoted = false;
-    let mut escaped = false;
-    for (at, c) in inner.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            ']' if !quoted => {
-                let (name, after) = (inner.get(..at)?, inner.get(at + 1..)?);
-                let name = match name.split_once(|c: char| c.is_whitespace()) {
-                    None => name.to_ascii_lowercase(),
-                    Some((section, sub)) => {
-                        format!("{}.{}", section.to_ascii_lowercase(), sub.trim().trim_matches('"'))
-                    }
-                };
-                return Some((name, after));
-            }
-            _ => {}
-        }
-    }
-    None
+/// The text that is still ahead.
+struct Reader<'a> {
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
 }
 
-/// A value without its quotes, comment and outer blanks.
-fn unquote(value: &str) -> String {
-    let mut out = String::new();
-    let mut quoted = false;
-    let mut chars = value.trim().chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => quoted = !quoted,
-            '\\' => match chars.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            '#' | ';' if !quoted => break,
-            other => out.push(other),
+impl Reader<'_> {
+    fn skip_line(&mut self) {
+        self.rest.by_ref().find(|&c| c == '\n');
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.rest.next_if(|&c| c == ' ' || c == '\t').is_some() {}
+    }
+
+    /// After `[`: `core]`, `branch.x]`, `remote "x"]`. `None` for what git refuses.
+    fn header(&mut self) -> Option<String> {
+        let mut name = String::new();
+        loop {
+            match self.rest.next()? {
+                ']' => return Some(name),
+                c if c.is_ascii_alphanumeric() || c == '-' || c == '.' => name.push(c.to_ascii_lowercase()),
+                ' ' | '\t' => break,
+                _ => return None,
+            }
+        }
+        self.skip_blanks();
+        self.rest.next_if_eq(&'"')?;
+        name.push('.');
+        loop {
+            match self.rest.next()? {
+                '"' => break,
+                '\n' => return None,
+                '\\' => name.push(self.rest.next().filter(|&c| c != '\n')?),
+                c => name.push(c),
+            }
+        }
+        self.rest.next_if_eq(&']')?;
+        Some(name)
+    }
+
+    fn setting(&mut self, section: &str) -> Option<Setting> {
+        let mut key = String::new();
+        while let Some(c) = self.rest.next_if(|&c| c.is_ascii_alphanumeric() || c == '-') {
+            key.push(c.to_ascii_lowercase());
+        }
+        let name = format!("{section}.{key}");
+        self.skip_blanks();
+        match self.rest.peek() {
+            None | Some('\n') => Some(Setting {
+                name,
+                value: String::new(),
+            }),
+            Some('=') => {
+                self.rest.next();
+                self.value().map(|value| Setting { name, value })
+            }
+            Some(_) => None,
         }
     }
-    out.trim_end().to_owned()
+
+    /// After `=`, up to the end of the line: without quotes, comment and outer blanks.
+    fn value(&mut self) -> Option<String> {
+        let mut value = String::new();
+        // Where what must be kept ends: blanks at the end go, unless they were quoted.
+        let (mut kept, mut quoted) = (0, false);
+        loop {
+            match self.rest.next() {
+                None | Some('\n') => {
+                    value.truncate(kept);
+                    return (!quoted).then_some(value);
+                }
+                Some('#' | ';') if !quoted => {
+                    // A backslash at the end of a comment joins nothing.
+                    self.skip_line();
+                    value.truncate(kept);
+                    return Some(value);
+                }
+                Some('"') => quoted = !quoted,
+                Some('\\') => {
+                    match self.rest.next()? {
+                        '\n' => continue,
+                        'n' => value.push('\n'),
+                        't' => value.push('\t'),
+                        'b' => value.push('\u{8}'),
+                        c @ ('\\' | '"') => value.push(c),
+                        _ => return None,
+                    }
+                    kept = value.len();
+                }
+                Some(c) if c.is_whitespace() && !quoted => {
+                    if !value.is_empty() {
+                        value.push(c);
+                    }
+                }
+                Some(c) => {
+                    value.push(c);
+                    kept = value.len();
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -241,8 +296,35 @@ mod tests {
             ("# c\n; c\n[gpg \"ssh\"]\n program = x # y", "gpg.ssh.program"),
             ("\u{feff}[core]\r\n\tpager = x\r\n", "core.pager"),
             ("[x]\na = b \\\n[core]\n[core]\nhooksPath=h", "core.hookspath"),
+            // What looks like a joined line to a careless reader.
+            ("[user]\nname = x # \\\n[core]\nfsmonitor = evil", "core.fsmonitor"),
+            ("[user]\nname = x\\\\\n[core]\nfsmonitor = evil", "core.fsmonitor"),
+            ("[user]\nname = \"#\" ; \"\n[core]\nfsmonitor = evil", "core.fsmonitor"),
+            ("[core]\nfsmonitor = \"\\\n\"", "core.fsmonitor"),
         ] {
             assert_eq!(keys(text), [key], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_git_would_refuse_is_not_harmless() {
+        for text in ["[core", "[a b]", "= x", "[a]\nb c", "[a]\nb = \"x", "[a]\nb = \\q"] {
+            assert_eq!(keys(text), [UNREADABLE], "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_before_hides_what_follows(text in "[\\[\\]a-c.=\"\\\\#; \t\r\n]{0,40}") {
+            // An empty line ends whatever was joined or left open.
+            let found = keys(&format!("{text}\n\n[core]\nfsmonitor = evil\n"));
+            let hidden = !found.iter().any(|key| key == "core.fsmonitor" || key == UNREADABLE);
+            proptest::prop_assert!(!hidden, "{found:?}");
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>) {
+            let _ = executing_keys(&bytes);
         }
     }
 

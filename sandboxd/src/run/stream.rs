@@ -20,8 +20,11 @@ use crate::protect::sweep;
 /// Largest piece of output in one message, in bytes.
 const PIECE: usize = 32 * 1024;
 
-/// Pieces of standard input that wait for the command.
-const WAITING_INPUT: usize = 4;
+/// Largest piece of standard input in one message, in bytes. More is a broken caller, and ends the run.
+const MAX_INPUT: usize = 64 * 1024;
+
+/// Pieces of standard input that wait for the command. Signals behind them are still heard.
+const WAITING_INPUT: usize = 16;
 
 /// Signals that wait for the command.
 const WAITING_SIGNALS: usize = 16;
@@ -269,6 +272,7 @@ async fn take_input(
     let mut pieces = Some(pieces);
     while let Ok(Some(request)) = messages.message().await {
         match request.message {
+            Some(run_request::Message::Stdin(bytes)) if bytes.len() > MAX_INPUT => break,
             Some(run_request::Message::Stdin(bytes)) => {
                 if let Some(open) = &pieces
                     && open.send(bytes).await.is_err()

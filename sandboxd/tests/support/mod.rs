@@ -19,6 +19,7 @@ use ed25519_dalek::SigningKey;
 use hyper_util::rt::TokioIo;
 use portcullis_policy::protected::sandbox_read_only_patterns;
 use portcullis_policy::shell::quote;
+use portcullis_proto::convert::{Vouching, question};
 use portcullis_proto::ticket::{command_digest, key_id, sign};
 use portcullis_proto::v1::decision_service_client::DecisionServiceClient;
 use portcullis_proto::v1::decision_service_server::{DecisionService, DecisionServiceServer};
@@ -84,6 +85,8 @@ impl DecisionService for Handle {
         if let Some(refusal) = script.refuse {
             return Err(refusal);
         }
+        // As the real server reads it.
+        question(message.clone(), Vouching::Host)?;
         let decision_id = uuid::Uuid::now_v7().to_string();
         let facts = message.facts.unwrap_or_default();
         let workspace = message.workspace.unwrap_or_default();
