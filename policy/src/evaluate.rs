@@ -185,6 +185,12 @@ impl World<'_> {
                 "no host vouches for the facts that the decision rests on".clone_into(&mut part.reason);
                 part.suggestions.clear();
             }
+        } else if part.verdict == Verdict::Ask
+            && part.decided_by == DecidedBy::Mode
+            && let Some(failure) = facts.failures.first()
+        {
+            // The rule that would have allowed it may stand in what could not be read: the person has to know.
+            part.reason = format!("{}; the host could not read all: {failure}", part.reason);
         }
         let nobody = self.request.interactivity == Interactivity::Headless || self.request.mode == Mode::DontAsk;
         if part.verdict == Verdict::Ask && nobody {

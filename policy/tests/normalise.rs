@@ -3,8 +3,10 @@
 //! The payloads are the ones that hook programs get on their standard input; the expected actions stand beside them in
 //! `actions.jsonl`. Taking a payload apart is the adapters' business and kept here as short as it can be.
 
-#![allow(clippy::disallowed_methods, reason = "a test program reads its fixtures; the crate itself reads nothing")]
-
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test program reads its fixtures; the crate itself reads nothing"
+)]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,1 +1,82 @@
-fn main() {}
+#![forbid(unsafe_code)]
+//! `cargo xtask`: the few commands that everybody who works on Portcullis types, and that CI types too.
+//!
+//! Each task is a module. A task says what it does while it does it, stops at the first thing that fails, and exits
+//! non-zero then. Nothing here is shipped: the programs never call it, and it knows them only by their command lines.
+
+mod bench;
+mod failure;
+mod guard;
+mod output;
+mod stack;
+mod steps;
+mod tidy;
+mod toolchain;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
+
+/// Tasks of the Portcullis workspace.
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    version,
+    arg_required_else_help = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build Portcullis and run it until Ctrl-C
+    Up(up::Options),
+    /// Run every check: format, lints, unit tests, end-to-end tests. CI runs exactly this
+    Test(steps::Options),
+    /// Check what neither the compiler nor clippy checks: module docs, file lengths, words, the .proto files
+    Tidy,
+    /// Measure what a decision, a hook and a sandboxed command cost on this machine
+    Bench(bench::Options),
+    /// Become the given program, and die when the process that started it dies
+    #[command(hide = true)]
+    Guarded(guard::Options),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    let result = match arguments.task {
+        Task::Up(options) => up::run(&options),
+        Task::Test(options) => steps::run(&options),
+        Task::Tidy => tidy::run(),
+        Task::Bench(options) => bench::run(&options),
+        Task::Guarded(options) => guard::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints clap's answer. Whoever names an unknown task also gets the list of those there are.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing is left to tell if the terminal is gone.
+    let _ = error.print();
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        output::err(&format!("\n{}", Arguments::command().render_help()));
+    }
+    if error.use_stderr() {
+        ExitCode::from(2)
+    } else {
+        ExitCode::SUCCESS
+    }
+}

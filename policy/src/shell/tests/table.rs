@@ -79,7 +79,10 @@ fn each_line_is_understood_as_its_table_says() {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "a test looks into its own folder; the crate itself reads nothing")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a test looks into its own folder; the crate itself reads nothing"
+)]
 fn every_table_is_run() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shell");
     let mut found: Vec<String> = std::fs::read_dir(folder)
