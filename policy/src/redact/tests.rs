@@ -373,9 +373,10 @@ fn a_mark_of_an_unknown_kind_hides_nothing() {
     assert!(!text(hidden).contains("hunter2"));
 }
 
-/// Beginnings that are looked at in vain, tens of thousands of them in one line.
+/// Beginnings that are looked at in vain, tens of thousands of them in one line. A search that grew with the square of the
+/// length would not end within the limit that the runner sets for a test; no clock is read here.
 #[test]
-fn long_texts_of_hostile_form_take_no_longer_than_others() {
+fn long_texts_of_hostile_form_come_to_an_end_and_stay_as_they_are() {
     let long = 1 << 18;
     for part in [
         "token:",
@@ -410,14 +411,7 @@ fn long_texts_of_hostile_form_take_no_longer_than_others() {
         "é",
     ] {
         let input = part.repeat(long / part.len());
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the test measures; the engine still has no clock"
-        )]
-        let begin = std::time::Instant::now();
         let once = text(&input);
-        // A hundred times what it takes; squared it would be thousands.
-        assert!(begin.elapsed().as_secs() < 20, "{part}: {:?}", begin.elapsed());
         assert_eq!(text(&once), once, "{part}");
     }
 }
