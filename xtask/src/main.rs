@@ -5,6 +5,7 @@
 //! non-zero then. Nothing here is shipped: the programs never call it, and it knows them only by their command lines.
 
 mod bench;
+mod docs;
 mod failure;
 mod guard;
 mod output;
@@ -39,6 +40,8 @@ enum Task {
     Test(steps::Options),
     /// Check what neither the compiler nor clippy checks: module docs, file lengths, words, the .proto files
     Tidy,
+    /// Write docs/cli.md from the programs' own --help
+    Docs(docs::Options),
     /// Measure what a decision, a hook and a sandboxed command cost on this machine
     Bench(bench::Options),
     /// Become the given program, and die when the process that started it dies
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Up(options) => up::run(&options),
         Task::Test(options) => steps::run(&options),
         Task::Tidy => tidy::run(),
+        Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Guarded(options) => guard::run(&options),
     };
