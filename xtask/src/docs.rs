@@ -20,8 +20,8 @@ const PAGE: &str = "docs/cli.md";
 
 const HEAD: &str = "# Commands
 
-Written by `cargo xtask docs` from the programs' own `--help`; do not edit. How the programs find each other, and what can
-be configured, is in [configuration.md](configuration.md).
+Written by `cargo xtask docs` from the programs' own `--help`; do not edit. How the programs find each other, and what
+can be configured, is in [configuration.md](configuration.md).
 ";
 
 /// Options of the task.
