@@ -25,7 +25,12 @@ fn the_documented_example_is_a_policy() {
     assert_eq!(document.settings.additional_directories, ["/srv/shared-data"]);
     assert_eq!(document.settings.auto_allow_if_sandboxed, Some(true));
     assert!(document.rules.iter().any(|rule| !rule.exceptions.is_empty()));
-    assert!(document.rules.iter().any(|rule| rule.advice.is_some() && rule.source.name.is_some()));
+    assert!(
+        document
+            .rules
+            .iter()
+            .any(|rule| rule.advice.is_some() && rule.source.name.is_some())
+    );
 }
 
 #[test]

@@ -18,7 +18,6 @@ fn stack() -> (Stack, TempDir, String) {
     let key = file("tls.key", made.signing_key.serialize_pem());
     let stack = Stack::start_with(Setup {
         server_config: Some(format!("tls_certificate = '{certificate}'\ntls_key = '{key}'\n")),
-        ..Setup::default()
     });
     (stack, folder, certificate)
 }
