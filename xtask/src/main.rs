@@ -38,7 +38,8 @@ enum Task {
     Up(up::Options),
     /// Run every check: format, lints, unit tests, end-to-end tests. CI runs exactly this
     Test(steps::Options),
-    /// Check what neither the compiler nor clippy checks: module docs, file lengths, words, the .proto files
+    /// Check what neither the compiler nor clippy checks: module docs, file lengths, words, the .proto files,
+    /// the tests that SPECIFICATION.md names
     Tidy,
     /// Write docs/cli.md from the programs' own --help
     Docs(docs::Options),
