@@ -326,4 +326,29 @@ mod tests {
             (Some("policy-change"), Some(2))
         );
     }
+
+    #[test]
+    fn every_field_of_the_json_form_is_documented() {
+        use v1::audit_record::Body as Wire;
+        let document = include_str!("../../docs/audit.md");
+        for body in [
+            Wire::Decision(v1::DecisionRecord::default()),
+            Wire::Outcome(v1::OutcomeRecord::default()),
+            Wire::PolicyChange(v1::PolicyChangeRecord::default()),
+        ] {
+            let record = Record::from(v1::AuditRecord {
+                body: Some(body),
+                ..Default::default()
+            });
+            let json = serde_json::to_value(&record).unwrap();
+            let fields = json.as_object().unwrap();
+            assert!(fields.len() > 8);
+            for field in fields.keys() {
+                let documented = document
+                    .lines()
+                    .any(|line| line.starts_with('|') && line.contains(&format!("`{field}`")));
+                assert!(documented, "`{field}` is not in docs/audit.md");
+            }
+        }
+    }
 }

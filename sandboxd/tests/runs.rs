@@ -284,3 +284,16 @@ async fn a_killed_daemon_takes_runs_along_and_forgets_no_used_ticket() {
     let status = tokio::time::timeout(PATIENCE, daemon.wait()).await.unwrap().unwrap();
     assert!(status.success() && !host.places.socket().exists(), "{status}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_runs_than_the_limit_are_refused_and_use_up_no_ticket() {
+    let host = Host::start().await;
+    let all = u32::try_from(portcullis_sandboxd::daemon::MAX_RUNS).unwrap();
+    let taken = host.daemon.runs.clone().try_acquire_many_owned(all).unwrap();
+    let (_, start) = host.start_for(&["true"]).await;
+    let status = host.launch(start.clone()).await.err().expect("a refusal");
+    assert_eq!(status.code(), tonic::Code::ResourceExhausted, "{status:?}");
+    drop(taken);
+    // The same ticket, once there is room.
+    host.launch(start).await.unwrap();
+}

@@ -5,6 +5,7 @@
 //! non-zero then. Nothing here is shipped: the programs never call it, and it knows them only by their command lines.
 
 mod bench;
+mod docs;
 mod failure;
 mod guard;
 mod output;
@@ -37,8 +38,11 @@ enum Task {
     Up(up::Options),
     /// Run every check: format, lints, unit tests, end-to-end tests. CI runs exactly this
     Test(steps::Options),
-    /// Check what neither the compiler nor clippy checks: module docs, file lengths, words, the .proto files
+    /// Check what neither the compiler nor clippy checks: module docs, file lengths, words, the .proto files,
+    /// the tests that SPECIFICATION.md names
     Tidy,
+    /// Write docs/cli.md from the programs' own --help
+    Docs(docs::Options),
     /// Measure what a decision, a hook and a sandboxed command cost on this machine
     Bench(bench::Options),
     /// Become the given program, and die when the process that started it dies
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Task::Up(options) => up::run(&options),
         Task::Test(options) => steps::run(&options),
         Task::Tidy => tidy::run(),
+        Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Guarded(options) => guard::run(&options),
     };

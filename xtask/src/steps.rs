@@ -11,6 +11,7 @@ use std::{
 };
 
 use crate::{
+    docs,
     failure::{Failure, Result},
     output, tidy, toolchain,
 };
@@ -55,6 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "build",
         &["build", "--locked", "--workspace", "--bins", "--tests", "--examples"],
     )?;
+    step("docs", docs::check)?;
     let mut test = if nextest {
         vec!["nextest", "run"]
     } else {

@@ -4,6 +4,7 @@
 //! Looks at the files that git tracks or would track, as text. It understands neither Rust nor protobuf; each check is a
 //! rule on lines, simple enough that its complaint can be believed.
 
+mod promises;
 mod proto;
 mod rust;
 mod words;
@@ -38,6 +39,7 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     findings.extend(rust::unneeded_exemptions(&paths));
+    findings.extend(promises::check(|path| fs::read_to_string(root.join(path)).ok()));
     for finding in &findings {
         output::err(&format!("{}:{}: {}", finding.path, finding.line, finding.complaint));
     }

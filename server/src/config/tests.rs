@@ -146,3 +146,23 @@ fn each_key_is_checked() {
         assert!(Config::check(&sources).is_err(), "{name}={bad}");
     }
 }
+
+#[test]
+fn the_documents_name_every_key_with_its_default_and_bounds() {
+    let documents = [
+        include_str!("../../../docs/configuration.md"),
+        include_str!("../../README.md"),
+    ];
+    for document in documents {
+        for key in KEYS {
+            let row = document
+                .lines()
+                .find(|line| line.starts_with('|') && line.contains(&format!("`{}`", key.name)))
+                .unwrap_or_else(|| panic!("`{}` is not documented", key.name));
+            assert!(row.contains(key.default), "{row}: {}", key.default);
+            if let Kind::Number { min, max } = key.kind {
+                assert!(row.contains(&format!(" {min} to {max}")), "{row}: {min} to {max}");
+            }
+        }
+    }
+}

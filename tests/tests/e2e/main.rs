@@ -23,4 +23,5 @@ mod main_job;
 mod sandbox;
 mod secrets;
 mod tickets;
+mod tls;
 mod up;
