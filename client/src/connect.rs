@@ -12,11 +12,11 @@ use std::{
 };
 
 use hyper_util::rt::TokioIo;
-use portcullis_proto::metadata;
+use portcullis_proto::{address::InvalidAddress, metadata};
 use tokio::{net::UnixStream, time::timeout};
 use tonic::{
     Request, Status,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
+    transport::{Channel, Endpoint},
 };
 
 use crate::{
@@ -156,38 +156,15 @@ pub(crate) async fn tcp(
         name: "portcullis-server",
         address: address.to_owned(),
     };
-    let invalid = |fault: String| ConnectError::InvalidAddress {
-        address: address.to_owned(),
-        fault,
-    };
-    let mut endpoint = Endpoint::from_shared(address.to_owned()).map_err(|error| invalid(error.to_string()))?;
-    let (scheme, host) = (
-        endpoint.uri().scheme_str().map(str::to_owned),
-        endpoint.uri().host().map(str::to_owned),
-    );
-    match (scheme.as_deref(), host.as_deref()) {
-        (Some("https"), Some(_)) => {
-            let tls = match ca {
-                Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
-                None => ClientTlsConfig::new().with_native_roots(),
-            };
-            endpoint = endpoint
-                .tls_config(tls)
-                .map_err(|error| invalid(Cause::innermost(&error).to_string()))?;
-        }
-        (Some("http"), Some(host)) if is_loopback(host) => {}
-        (Some("http"), Some(_)) => {
-            return Err(ConnectError::Unprotected {
-                address: address.to_owned(),
-            });
-        }
-        _ => {
-            return Err(invalid(
-                "it is not of the form `https://host:port` or `http://127.0.0.1:port`".to_owned(),
-            ));
-        }
-    }
-    let endpoint = endpoint.connect_timeout(deadline).tcp_nodelay(true);
+    let endpoint = portcullis_proto::address::endpoint(address, ca, deadline).map_err(|fault| match fault {
+        InvalidAddress::Unprotected => ConnectError::Unprotected {
+            address: address.to_owned(),
+        },
+        fault => ConnectError::InvalidAddress {
+            address: address.to_owned(),
+            fault: fault.to_string(),
+        },
+    })?;
     let channel = timeout(deadline, endpoint.connect())
         .await
         .map_err(|_| ConnectError::Late {
@@ -206,28 +183,9 @@ pub(crate) async fn tcp(
     })
 }
 
-fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || bare.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_this_host_is_loopback() {
-        for (host, expected) in [
-            ("127.0.0.1", true),
-            ("[::1]", true),
-            ("localhost", true),
-            ("127.0.0.1.example.test", false),
-            ("10.0.0.1", false),
-            ("localhost.example.test", false),
-        ] {
-            assert_eq!(is_loopback(host), expected, "{host}");
-        }
-    }
 
     #[tokio::test]
     async fn a_token_is_not_sent_unprotected_to_another_host() {

@@ -135,14 +135,22 @@ fn a_program_or_repository_of_the_workspace_is_not_the_known_one() {
         root: path("/home/dev/proj"),
         executing_keys: vec!["core.fsmonitor".to_owned()],
     };
-    assert_eq!(decide(&[], &asked).verdict, Verdict::Allow, "the person trusts what it names");
+    assert_eq!(
+        decide(&[], &asked).verdict,
+        Verdict::Allow,
+        "the person trusts what it names"
+    );
     asked.facts.project_trusted = false;
     assert_eq!(decide(&[], &asked).verdict, Verdict::Ask);
     asked.facts.repository = portcullis_policy::facts::Repository::Known {
         root: path("/home/dev/proj"),
         executing_keys: Vec::new(),
     };
-    assert_eq!(decide(&[], &asked).verdict, Verdict::Allow, "nothing runs, whoever trusts it");
+    assert_eq!(
+        decide(&[], &asked).verdict,
+        Verdict::Allow,
+        "nothing runs, whoever trusts it"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 #![doc = include_str!("../README.md")]
 
+pub mod address;
 pub mod convert;
 mod redacted_debug;
 pub mod ticket;

@@ -35,6 +35,9 @@ struct Serve {
     /// Address of portcullis-server [default: what it wrote to D/server/address].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// PEM file with the certificates to trust for an https server [default: the system's].
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// Stands in for $XDG_CONFIG_HOME, below which the user's `portcullis/policy.jsonc` lies.
     #[arg(long, value_name = "DIR")]
     config_home: Option<PathBuf>,
@@ -68,6 +71,7 @@ async fn serve(arguments: Serve) -> Result<(), ServeError> {
         places,
         socket: arguments.socket,
         server: arguments.server,
+        ca_file: arguments.ca_file,
     })
     .await?;
     let stop = bound.daemon.stop.clone();

@@ -1,13 +1,14 @@
 //! Serving: one daemon per data directory, one socket, an orderly end.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_proto::MAX_REQUEST_BYTES;
+use portcullis_proto::address::InvalidAddress;
 use portcullis_proto::v1::decision_service_server::DecisionServiceServer;
 use portcullis_proto::v1::host_service_server::HostServiceServer;
 use portcullis_proto::v1::sandbox_service_server::SandboxServiceServer;
@@ -58,6 +59,24 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
+    /// The server's address, or the certificates to trust, cannot be used.
+    #[error("cannot use the server's address `{address}`")]
+    Server {
+        /// The address.
+        address: String,
+        /// Why.
+        #[source]
+        fault: InvalidAddress,
+    },
+    /// The file with the certificates to trust cannot be read.
+    #[error("cannot read the certificates to trust from `{}`", path.display())]
+    Certificates {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// The transport failed.
     #[error("serving failed")]
     Transport(#[from] tonic::transport::Error),
@@ -72,6 +91,8 @@ pub struct Options {
     pub socket: Option<PathBuf>,
     /// The server's address; `None` = the one it has written.
     pub server: Option<String>,
+    /// PEM file with the certificates to trust for an `https` server; `None` = the system's.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// A daemon that listens and does not serve yet.
@@ -91,14 +112,27 @@ pub struct Bound {
 /// # Errors
 /// If another daemon is there, or a place, a file or the socket cannot be used.
 pub async fn bind(options: Options) -> Result<Bound, ServeError> {
-    let Options { places, socket, server } = options;
+    let Options {
+        places,
+        socket,
+        server,
+        ca_file,
+    } = options;
+    let ca = ca_file.map(certificates).transpose()?;
+    if let Some(address) = &server {
+        // One that could never be used is said now, not at the first decision.
+        portcullis_proto::address::endpoint(address, ca.as_deref(), DRAIN).map_err(|fault| ServeError::Server {
+            address: address.clone(),
+            fault,
+        })?;
+    }
     places.make()?;
     let lock = lock(&places)?;
     let state = |name: &str| places.state().join(name);
     let failed = |path: PathBuf| move |source| ServeError::State { path, source };
     let host_id = host_id(&state("host.key")).map_err(failed(state("host.key")))?;
     let ledger = Ledger::open(&state("redeemed")).map_err(failed(state("redeemed")))?;
-    let upstream = Upstream::new(server, places.server_address(), places.host_token());
+    let upstream = Upstream::new(server, places.server_address(), places.host_token()).trusting(ca);
     let socket = socket.unwrap_or_else(|| places.socket());
     let listener = listen(&socket).await.map_err(|source| ServeError::Socket {
         path: socket.clone(),
@@ -162,6 +196,18 @@ impl Bound {
         let _ = tokio::time::timeout(DRAIN, delivery).await;
         let _ = tokio::fs::remove_file(&socket).await;
         served.map_err(ServeError::from)
+    }
+}
+
+/// Largest file with certificates, in bytes: a bundle of all public authorities has a quarter of it.
+const MAX_CERTIFICATES: u64 = 1 << 20;
+
+fn certificates(path: PathBuf) -> Result<String, ServeError> {
+    let mut text = String::new();
+    let read = File::open(&path).and_then(|file| file.take(MAX_CERTIFICATES).read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok(text),
+        Err(source) => Err(ServeError::Certificates { path, source }),
     }
 }
 

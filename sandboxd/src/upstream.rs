@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use portcullis_proto::MAX_REQUEST_BYTES;
+use portcullis_proto::address::endpoint;
 use portcullis_proto::metadata::{AGENT_AUTHORIZATION, AUTHORIZATION};
 use portcullis_proto::v1::decision_service_client::DecisionServiceClient;
 use tonic::metadata::{Ascii, MetadataValue};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 
 /// Longest wait for an answer: a second less than the client waits, so that it gets ours.
@@ -38,6 +39,8 @@ pub struct Upstream {
     fixed: Option<String>,
     address_file: PathBuf,
     token_file: PathBuf,
+    /// PEM text of the certificates to trust; `None` = the system's.
+    ca: Option<String>,
     connection: Mutex<Option<(String, Channel)>>,
 }
 
@@ -49,8 +52,15 @@ impl Upstream {
             fixed,
             address_file,
             token_file,
+            ca: None,
             connection: Mutex::new(None),
         }
+    }
+
+    /// Trusts these certificates (PEM text) instead of the system's.
+    #[must_use]
+    pub fn trusting(self, ca: Option<String>) -> Self {
+        Self { ca, ..self }
     }
 
     /// The address, for people; what is wrong if there is none.
@@ -105,10 +115,8 @@ impl Upstream {
         let channel = match &*connection {
             Some((known, channel)) if *known == address => channel.clone(),
             _ => {
-                let channel = Endpoint::from_shared(address.clone())
-                    .map_err(|_| format!("`{address}` is no address of a server"))?
-                    .connect_timeout(CONNECT_DEADLINE)
-                    .tcp_nodelay(true)
+                let channel = endpoint(&address, self.ca.as_deref(), CONNECT_DEADLINE)
+                    .map_err(|fault| format!("`{address}` cannot be used: {fault}"))?
                     .connect_lazy();
                 *connection = Some((address, channel.clone()));
                 channel

@@ -200,6 +200,7 @@ async fn a_second_daemon_is_refused_and_a_dead_ones_socket_replaced() {
     use portcullis_sandboxd::serve::{Options, bind};
     let mut host = Host::start().await;
     let options = || Options {
+        ca_file: None,
         places: host.places.clone(),
         socket: None,
         server: None,

@@ -28,7 +28,7 @@ pub mod stack;
 
 pub use cli::{Output, Run};
 pub use policy::Policy;
-pub use stack::{Role, Setup, Stack};
+pub use stack::{Role, Setup, Stack, program};
 
 /// The wire types.
 pub use portcullis_proto::v1;

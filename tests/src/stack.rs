@@ -42,6 +42,8 @@ impl Role {
 pub struct Setup {
     /// The server's configuration file.
     pub server_config: Option<String>,
+    /// Further arguments of sandboxd.
+    pub sandboxd_arguments: Vec<String>,
 }
 
 /// Everything a test needs. Ends with the test.
@@ -264,6 +266,7 @@ impl Stack {
     pub fn start_sandboxd(&mut self) {
         let mut command = Command::new(program("portcullis-sandboxd"));
         command.arg("serve").arg("--data-dir").arg(self.data());
+        command.args(&self.setup.sandboxd_arguments);
         let sandboxd = self.spawn("portcullis-sandboxd", command);
         sandboxd.line_with("portcullis-sandboxd listening on ");
         self.sandboxd = Some(sandboxd);

@@ -249,6 +249,7 @@ impl Host {
 
     async fn daemon(places: &Places) -> (Arc<Daemon>, tokio::task::JoinHandle<Result<(), ServeError>>, Channel) {
         let options = Options {
+            ca_file: None,
             places: places.clone(),
             socket: None,
             server: None,

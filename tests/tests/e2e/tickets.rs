@@ -146,6 +146,7 @@ async fn an_expired_ticket_is_refused() {
     let lifetime = Duration::from_secs(1);
     let stack = Stack::start_with(Setup {
         server_config: Some(format!("ticket_lifetime_ms = {}\n", lifetime.as_millis())),
+        ..Setup::default()
     });
     stack.push_team(&Policy::new().allow("Bash(echo *)"));
     let agent = stack.sandboxd_as(Role::Agent).await;
