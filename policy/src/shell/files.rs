@@ -74,7 +74,13 @@ impl<'a> Call<'a> {
                 let skip = usize::from(!self.parsed.has(&given));
                 let looks_below =
                     self.name == "rg" || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
-                if program.shape == Shape::TextThenReadsHere && looks_below {
+                let in_place = |value: &Attached| {
+                    self.value_field(value)
+                        .is_some_and(|field| field.text().is_some_and(|text| text == "inplace"))
+                };
+                if self.name == "gawk" && self.values(&["-i", "--include"]).iter().any(in_place) {
+                    self.operands_from(skip, Access::Write);
+                } else if program.shape == Shape::TextThenReadsHere && looks_below {
                     self.reads_or_here(skip);
                 } else {
                     self.operands_from(skip, Access::Read);
