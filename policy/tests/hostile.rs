@@ -135,6 +135,12 @@ fn a_program_or_repository_of_the_workspace_is_not_the_known_one() {
         root: path("/home/dev/proj"),
         executing_keys: vec!["core.fsmonitor".to_owned()],
     };
+    assert_eq!(
+        decide(&[], &asked).verdict,
+        Verdict::Allow,
+        "the person trusts the project"
+    );
+    asked.facts.project_trusted = false;
     assert_eq!(decide(&[], &asked).verdict, Verdict::Ask);
 }
 
