@@ -336,6 +336,8 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
                     && !text.is_empty()
                     && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
         }),
+        "uniq" => parsed.operands.len() <= 1,
+        "fd" | "fdfind" => true,
         "node" | "nodejs" => matches!(texts.as_slice(), ["-v" | "--version"]),
         "python3" => matches!(texts.as_slice(), ["--version"]),
         "docker" => matches!(texts.first(), Some(&("ps" | "images" | "logs" | "inspect"))),

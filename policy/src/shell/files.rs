@@ -72,8 +72,8 @@ impl<'a> Call<'a> {
                     "--type-list",
                 ];
                 let skip = usize::from(!self.parsed.has(&given));
-                let looks_below =
-                    self.name == "rg" || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
+                let looks_below = matches!(self.name, "rg" | "fd" | "fdfind")
+                    || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
                 let in_place = |value: &Attached| {
                     self.value_field(value)
                         .is_some_and(|field| field.text().is_some_and(|text| text == "inplace"))

@@ -314,7 +314,8 @@ const PROGRAMS: &[Program] = &[
         &[
             "echo", "printf", "pwd", "whoami", "id", "uname", "free", "uptime", "ps", "pgrep", "nproc", "arch",
             "groups", "true", "false", ":", "sleep", "seq", "basename", "dirname", "expr", "which", "type", "test",
-            "[", "cal", "locale", "tr", "lsof", "netstat", "wait", "exit", "return", "break", "continue",
+            "[", "cal", "locale", "tr", "lsof", "netstat", "wait", "exit", "return", "break", "continue", "jobs",
+            "dirs", "help",
         ],
         Nothing,
         "",
@@ -487,12 +488,48 @@ const PROGRAMS: &[Program] = &[
             &["log-file", "LOG-FILE", "lesskey-file", "pattern", "tag"],
         )
     },
-    other(
-        &["uniq"],
-        ReadsThenWrites,
-        "fsw",
-        &["skip-fields", "skip-chars", "check-chars"],
-    ),
+    // The second operand is written.
+    Program {
+        kind: Kind::LooksIf,
+        ..looks(
+            &["uniq"],
+            ReadsThenWrites,
+            "fsw",
+            &["skip-fields", "skip-chars", "check-chars"],
+        )
+    },
+    Program {
+        kind: Kind::LooksIf,
+        reads: &["--ignore-file", "-C", "--base-directory", "--search-path"],
+        escapes: &["-x", "-X", "--exec", "--exec-batch"],
+        ..looks(
+            &["fd", "fdfind"],
+            TextThenReadsHere,
+            "dteEcSjoCxX",
+            &[
+                "max-depth",
+                "min-depth",
+                "exact-depth",
+                "type",
+                "extension",
+                "exclude",
+                "color",
+                "size",
+                "threads",
+                "owner",
+                "changed-within",
+                "changed-before",
+                "ignore-file",
+                "base-directory",
+                "search-path",
+                "max-results",
+                "path-separator",
+                "format",
+                "exec",
+                "exec-batch",
+            ],
+        )
+    },
     other(&["xxd"], ReadsThenWrites, "cglosRn", &[]),
     other(&["join"], Reads, "aejotv12", &[]),
     other(
