@@ -1,5 +1,6 @@
 //! Which files a command touches and which hosts it contacts, by the table of [`programs`](super::programs).
 
+mod known;
 mod special;
 
 use super::{
@@ -34,6 +35,14 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
                 call.program(program);
             }
         }
+    }
+    let words: Vec<&str> = arguments
+        .iter()
+        .filter_map(Field::text)
+        .filter(|text| !text.starts_with('-'))
+        .collect();
+    if let Some(file) = known::written(name, &words) {
+        call.files.name(file, Access::Write);
     }
     Touched {
         files: call.files.found,
