@@ -116,7 +116,9 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("yarn", &["exec"]),
 ];
 /// Most places of a text that are looked at.
-const MAX_PLACES: usize = 512;
+const MAX_PLACES: usize = 4096;
+/// Longest text that is compared with rules, in bytes.
+const MAX_BEGINNING: usize = 1024;
 
 impl World<'_> {
     /// A deny or ask on commands that the texts of a command may be a case for.
@@ -124,8 +126,12 @@ impl World<'_> {
         if !self.rules.has_scoped_shell_rule() {
             return None;
         }
-        let texts: Vec<String> = told(command).iter().flat_map(|text| beginnings(text)).collect();
-        let ids = self.rules.index().shell(super::texts::programs(&texts));
+        let told = told(command);
+        let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
+        let programs = texts
+            .iter()
+            .map(|text| text.split([' ', '\t']).next().unwrap_or_default());
+        let ids = self.rules.index().shell(programs);
         let meets = |effect| {
             self.shell_rule(&ids, effect, |pattern| {
                 !pattern.is_everything() && texts.iter().any(|text| pattern.matches(text))
@@ -226,23 +232,23 @@ fn told(command: &Command) -> Vec<String> {
     out
 }
 
-/// A text from each place where a command can begin in it, whole and up to where the command can end.
-fn beginnings(text: &str) -> Vec<String> {
+/// A text from each place where a command can begin in it, up to where the command can end, and further.
+fn beginnings(text: &str) -> Vec<&str> {
     let opens = |c: char| {
         matches!(
             c,
             '\'' | '"' | '`' | '(' | '[' | '{' | ';' | '|' | '&' | '!' | '=' | ':' | ',' | '\n'
         )
     };
+    let closes = |c: char| matches!(c, '\'' | '"' | '`' | ')' | ';' | '|' | '&' | '\n' | ']' | '}' | '\\');
     let mut out = Vec::new();
     let places = std::iter::once(0).chain(text.match_indices(opens).map(|(at, found)| at + found.len()));
     for rest in places.take(MAX_PLACES).filter_map(|at| text.get(at..)) {
         let rest = rest.trim_start();
-        let end = rest
-            .find(['\'', '"', '`', ')', ';', '|', '&', '\n', ']', '}', '\\'])
-            .unwrap_or(rest.len());
-        out.push(rest.trim_end().to_owned());
-        out.extend(rest.get(..end).map(|part| part.trim_end().to_owned()));
+        let rest = rest.get(..rest.floor_char_boundary(MAX_BEGINNING)).unwrap_or(rest);
+        let end = rest.find(closes).unwrap_or(rest.len());
+        out.push(rest.trim_end());
+        out.extend(rest.get(..end).map(str::trim_end));
     }
     out.retain(|text| !text.is_empty());
     out
@@ -253,9 +259,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_long_text_costs_no_more_than_its_bounds() {
+        let long = "(é".repeat(500_000);
+        let found = beginnings(&long);
+        assert!(found.len() <= 2 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
+    }
+
+    #[test]
     fn a_text_is_looked_at_from_every_place_where_a_command_can_begin() {
         let found = beginnings("import os; os.system(\"rm -rf build\")");
-        assert!(found.contains(&"rm -rf build".to_owned()), "{found:?}");
-        assert!(!found.contains(&"-rf build".to_owned()), "{found:?}");
+        assert!(found.contains(&"rm -rf build"), "{found:?}");
+        assert!(!found.contains(&"-rf build"), "{found:?}");
     }
 }
