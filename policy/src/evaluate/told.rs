@@ -222,6 +222,8 @@ fn told(command: &Command) -> Vec<String> {
         } else {
             1
         };
+        // What `make` is given are targets; only its variables and `--eval` hold commands.
+        let many = if program == "make" { 0 } else { many };
         let starts: Vec<usize> = dashes.into_iter().chain(operands.take(many)).collect();
         out.extend(
             starts
