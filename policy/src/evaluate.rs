@@ -15,10 +15,12 @@
 
 mod commands;
 mod files;
+mod indirect;
 mod needed;
 mod part;
 mod suggest;
 mod texts;
+mod told;
 mod tools;
 mod touched;
 mod world;

@@ -12,199 +12,33 @@
     reason = "a test program stops at the first surprise, and says what it did not decide"
 )]
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::{BTreeMap, BTreeSet};
 
-use portcullis_policy::{
-    AbsPath, DocumentOrigin, EffectiveRuleset, Facts, Layer, Mode, PolicyDocument, Request, Verdict,
-    call::normalise,
-    evaluate,
-    facts::{PathFact, PathKind, Repository, SandboxOffer},
-    facts_needed,
-    request::{Interactivity, Workspace},
-};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// One row.
-struct Case(Value);
+#[path = "common/rows.rs"]
+mod rows;
 
-impl Case {
-    fn text<'a>(&'a self, key: &str) -> &'a str {
-        self.0[key].as_str().unwrap_or_default()
-    }
-
-    fn id(&self) -> &str {
-        self.text("id")
-    }
-
-    fn rules(&self, effect: &str) -> Vec<String> {
-        let list = self.0["rules"][effect].as_array();
-        list.into_iter()
-            .flatten()
-            .map(|rule| rule.as_str().unwrap().to_owned())
-            .collect()
-    }
-
-    /// Why the row is not decided yet, if it is not.
-    fn not_yet(&self) -> Option<String> {
-        match (self.text("format"), self.text("mode")) {
-            ("claude", "auto") => Some("mode auto needs the classifier".to_owned()),
-            ("claude", _) => None,
-            (format, _) => Some(format!("rules of format {format} are not read yet")),
-        }
-    }
-
-    /// Tool and input as the agent would send them.
-    fn call(&self) -> (String, Map<String, Value>) {
-        let call = &self.0["call"];
-        let (tool, input) = match call["tool"].as_str().unwrap() {
-            "Bash" => ("Bash".to_owned(), json!({ "command": call["command"] })),
-            "Read" => ("Read".to_owned(), json!({ "file_path": call["path"] })),
-            "Edit" => (
-                "Edit".to_owned(),
-                json!({ "file_path": call["path"], "old_string": "a", "new_string": "b" }),
-            ),
-            "WebFetch" => (
-                "WebFetch".to_owned(),
-                json!({ "url": call["url"], "prompt": "read it" }),
-            ),
-            "Mcp" => {
-                let (server, name) = (call["server"].as_str().unwrap(), call["name"].as_str().unwrap());
-                (format!("mcp__{server}__{name}"), json!({}))
-            }
-            other => panic!("{}: unknown tool {other}", self.id()),
-        };
-        (tool, input.as_object().unwrap().clone())
-    }
-
-    fn files(&self) -> Files {
-        let cwd = path(self.text("cwd"));
-        let mut files = Files::default();
-        for entry in self.0["fs"].as_array().into_iter().flatten() {
-            let at = cwd.join(entry["path"].as_str().unwrap());
-            match entry["symlink"].as_str() {
-                Some(target) => drop(files.links.insert(at, target.to_owned())),
-                None => files.files.push(at),
-            }
-        }
-        files
-    }
-
-    fn decide(&self) -> portcullis_policy::Decision {
-        let origin = DocumentOrigin {
-            layer: Layer::User,
-            name: "rules of the case".to_owned(),
-            folder: Some(path(self.text("cwd"))),
-        };
-        let (document, _left_out) =
-            PolicyDocument::from_agent_rules(&self.rules("allow"), &self.rules("ask"), &self.rules("deny"), origin);
-        let ruleset = EffectiveRuleset::merge(&[Arc::new(document)], true);
-        let workspace = Workspace {
-            root: path(self.text("cwd")),
-            additional_roots: Vec::new(),
-            cwd: path(self.text("cwd")),
-            home: Some(path(self.text("home"))),
-        };
-        let (tool, input) = self.call();
-        let call = normalise("claude", &tool, input).unwrap_or_else(|fault| panic!("{}: {fault}", self.id()));
-        let files = self.files();
-        let needed = facts_needed(&call.action, &workspace);
-        let facts = Facts {
-            vouched: true,
-            paths: needed
-                .paths
-                .into_iter()
-                .map(|named| {
-                    let real = files.real(&named);
-                    let kind = files.kind(&real);
-                    (named, PathFact { real: Some(real), kind })
-                })
-                .collect(),
-            programs: needed
-                .programs
-                .into_iter()
-                .map(|name| {
-                    let found = path("/usr/bin").join(&name);
-                    (name, Some(found))
-                })
-                .collect(),
-            repository: Repository::Known {
-                root: workspace.root.clone(),
-                executing_keys: Vec::new(),
-            },
-            project_trusted: true,
-            sandbox: SandboxOffer::None,
-            ..Facts::default()
-        };
-        let mode: Mode = self.text("mode").parse().unwrap();
-        evaluate(
-            &ruleset,
-            &Request {
-                agent: "claude".to_owned(),
-                mode,
-                interactivity: Interactivity::Interactive,
-                workspace,
-                call,
-                facts,
-                sandboxed_execution: false,
-            },
-        )
-    }
-}
-
-/// What exists, as far as a case says.
-#[derive(Default)]
-struct Files {
-    files: Vec<AbsPath>,
-    links: BTreeMap<AbsPath, String>,
-}
-
-impl Files {
-    /// Follows links, segment by segment.
-    fn real(&self, named: &AbsPath) -> AbsPath {
-        let mut real = AbsPath::root();
-        for segment in named.segments() {
-            real = real.join(segment);
-            for _ in 0..8 {
-                let Some(target) = self.links.get(&real) else { break };
-                real = real.parent().unwrap().join(target);
-            }
-        }
-        real
-    }
-
-    fn kind(&self, real: &AbsPath) -> PathKind {
-        if self.files.contains(real) {
-            PathKind::File
-        } else if self.files.iter().any(|file| file.is_within(real)) {
-            PathKind::Directory
-        } else {
-            PathKind::Absent
-        }
-    }
-}
-
-fn path(text: &str) -> AbsPath {
-    AbsPath::parse(text).unwrap()
-}
+use rows::{Case, fits};
 
 fn cases() -> Vec<Case> {
-    include_str!("../../tests/cases/permission-cases.jsonl")
-        .lines()
+    let files = [
+        include_str!("../../tests/cases/permission-cases.jsonl"),
+        include_str!("../../tests/cases/permission-cases-more.jsonl"),
+    ];
+    files
+        .into_iter()
+        .flat_map(str::lines)
         .map(|line| Case(serde_json::from_str(line).unwrap()))
         .collect()
-}
-
-fn fits(expected: &str, verdict: Verdict) -> bool {
-    match expected {
-        "not_allow" => verdict != Verdict::Allow,
-        other => other == verdict.to_string(),
-    }
 }
 
 #[test]
 fn every_row_is_decided_as_it_should_be() {
     let cases = cases();
-    assert!(cases.len() > 400, "the cases are missing");
+    assert!(cases.len() > 1400, "the cases are missing");
+    let ids: BTreeSet<&str> = cases.iter().map(Case::id).collect();
+    assert_eq!(ids.len(), cases.len(), "an id stands twice");
     let (mut wrong, mut right, mut not_yet) = (Vec::new(), 0, BTreeMap::<String, Vec<&str>>::new());
     for case in &cases {
         if let Some(why) = case.not_yet() {

@@ -39,8 +39,9 @@ enum Reach {
     Everything(RuleId),
 }
 
-/// Programs that make names rather than contents: a rule for the program covers what it does inside the workspace.
-const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "ln"];
+/// Programs that make names rather than contents, or contents that the repository has: a rule for the program covers what
+/// it does inside the workspace.
+const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "ln", "git"];
 
 /// Wrappers that change nothing a rule would care about; what they run is judged by itself.
 const PLAIN_WRAPPERS: &[&str] = &[
@@ -63,6 +64,7 @@ impl World<'_> {
             self.judge_command(line, &analysis, index, command, &mut parts);
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.judge_opaque(opaque)));
+        parts.extend(self.judge_indirect(&analysis));
         if parts.is_empty() {
             parts.push(Part::by_mode(
                 self,
@@ -75,7 +77,7 @@ impl World<'_> {
         Line { parts, obligations }
     }
 
-    fn shell_rule(
+    pub(super) fn shell_rule(
         &self,
         ids: &[RuleId],
         effect: Effect,
@@ -133,6 +135,9 @@ impl World<'_> {
         } else if let Some(id) = self.perhaps_denied(command) {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
+        } else if let Some(id) = self.told_command(command) {
+            let why = "it is told to run a text that seems to be a case for";
+            (Part::perhaps(self, id, subject, why), Reach::Nothing)
         } else {
             self.allow_or_mode(analysis, index, command, subject)
         };
@@ -150,6 +155,7 @@ impl World<'_> {
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_told_files(command).map(|part| part.through(&seen)));
     }
 
     /// A deny or ask that the command would meet if a word of it became what it might.
@@ -305,7 +311,9 @@ impl World<'_> {
                 Part::by_mode(self, ActionClass::EditInside, subject, "it changes files")
             }
             CommandClass::ChangeDirectory => {
-                let inside = folder_of_cd(&self.workspace, command).is_some_and(|folder| self.is_inside(&folder));
+                let inside = self
+                    .folder_after(analysis, index, command)
+                    .is_some_and(|folder| self.is_inside(&folder));
                 let class = if inside {
                     ActionClass::ReadInside
                 } else {
@@ -326,6 +334,17 @@ impl World<'_> {
             ),
             _ => other("a command", subject),
         }
+    }
+
+    /// Where a `cd` leads after those before it: `cd src && ls && cd ..` comes back.
+    fn folder_after(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<AbsPath> {
+        let mut here = self.workspace.clone();
+        for before in analysis.commands.iter().take(index) {
+            if before.class == CommandClass::ChangeDirectory && before.program() == Some("cd") {
+                here.cwd = folder_of_cd(&here, before)?;
+            }
+        }
+        folder_of_cd(&here, command)
     }
 
     /// Whether the line changes to another folder before a command.

@@ -293,9 +293,14 @@ impl World<'_> {
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
             let deletes = matches!(access, Access::Delete | Access::DeleteTree);
+            let everything = access == Access::DeleteTree && self.can_be_critical(source);
             let behind_variable = source
                 .split_once('$')
                 .is_some_and(|(_, rest)| rest.contains(['/', '*']));
+            if everything {
+                let what = "it can be a folder that holds more than anybody means to delete";
+                return Part::by_mode(self, ActionClass::Critical, subject, what);
+            }
             if deletes && behind_variable {
                 let what = "if the variable is empty, it deletes far more than anybody means";
                 return Part::by_mode(self, ActionClass::Critical, subject, what);
@@ -319,6 +324,35 @@ impl World<'_> {
             ActionClass::EditOutside
         };
         Part::by_mode(self, class, subject, "which file it is, is only known at run time")
+    }
+
+    /// Whether words that are only known at run time say enough to fear for a folder that is critical: the working
+    /// directory by another name (`$(pwd)`, `~+`), somebody's home (`~root`), or what is left if the variable is empty
+    /// (`/$X`, `./$X`).
+    fn can_be_critical(&self, source: &str) -> bool {
+        let text: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+        if text.starts_with('~') && !text.contains('/') {
+            return true;
+        }
+        let Some((before, _)) = text.split_once(['$', '`']) else {
+            return false;
+        };
+        if before.is_empty() {
+            let places = [
+                "pwd",
+                "OLDPWD",
+                "HOME",
+                "--show-toplevel",
+                "realpath",
+                "readlink",
+                "dirname",
+                "~",
+            ];
+            return places.iter().any(|place| text.contains(place));
+        }
+        // `/tmp` is a usual place to clean up in.
+        self.resolve(before)
+            .is_some_and(|path| path.as_str() != "/tmp" && protected::is_critical(&path, &self.workspace))
     }
 
     /// A protected name in the known rest behind a variable: `$D/.git/hooks/x`.

@@ -362,6 +362,45 @@ fn a_search_is_judged_where_it_looks() {
 }
 
 #[test]
+fn a_search_for_what_must_not_be_read_is_denied() {
+    let judge = |pattern: &str| {
+        let search = Search::Files {
+            path: None,
+            pattern: Some(pattern.to_owned()),
+        };
+        let deny = json!({"permissions": {"deny": ["Read(.env)", "Read(*.pem)", "Read(secrets/**)"]}});
+        verdict(
+            &policy(Layer::User, &deny),
+            acting(Action::Search(search)),
+            Mode::Default,
+        )
+    };
+    for pattern in [
+        ".env",
+        "**/.env",
+        ".env*",
+        "*.pem",
+        "secrets/*",
+        "apps/*/secrets/**",
+        "*.{ts,pem}",
+    ] {
+        assert_eq!(judge(pattern), Verdict::Deny, "{pattern}");
+    }
+    for pattern in [
+        "**/*",
+        "*",
+        "*.ts",
+        "src/**/*.{ts,tsx}",
+        ".env.example",
+        "{",
+        "}{",
+        "a}b{c",
+    ] {
+        assert_eq!(judge(pattern), Verdict::Allow, "{pattern}");
+    }
+}
+
+#[test]
 fn rules_on_fields_of_the_input_only_narrow() {
     let rules = policy(
         Layer::User,

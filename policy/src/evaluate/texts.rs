@@ -237,14 +237,41 @@ pub(super) fn changes_git_configuration(command: &Command) -> bool {
             .words
             .get(1..)
             .and_then(|rest| without_git_options(rest).split_first())
-            .is_some_and(|(sub, rest)| {
-                let looks = |word: &Word| {
-                    word.literal().is_some_and(|text| {
-                        matches!(text, "get" | "list" | "-l" | "--list") || text.starts_with("--get")
-                    })
-                };
-                sub.literal() == Some("config") && !rest.first().is_some_and(looks)
-            })
+            .is_some_and(|(sub, rest)| sub.literal() == Some("config") && !only_shows_configuration(rest))
+}
+
+/// Whether the words after `git config` only show something: `--get x`, `--global --list`, or one name alone.
+fn only_shows_configuration(rest: &[Word]) -> bool {
+    let Some(texts) = rest.iter().map(Word::literal).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let place = |text: &str| {
+        matches!(
+            text,
+            "--global"
+                | "--local"
+                | "--system"
+                | "--worktree"
+                | "--show-origin"
+                | "--show-scope"
+                | "--bool"
+                | "--int"
+                | "--path"
+                | "-z"
+                | "--null"
+                | "--name-only"
+                | "--includes"
+                | "--no-includes"
+        )
+    };
+    let mut rest = texts.into_iter().filter(|text| !place(text));
+    match rest.next() {
+        Some("get" | "list" | "-l" | "--list") => true,
+        Some(text) if text.starts_with("--get") => true,
+        // Names hold a dot: `edit` is none.
+        Some(name) if !name.starts_with('-') && name.contains('.') => rest.next().is_none(),
+        _ => false,
+    }
 }
 
 fn unique(mut texts: Vec<String>) -> Vec<String> {

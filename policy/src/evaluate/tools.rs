@@ -3,15 +3,18 @@
 use serde_json::Value;
 
 use crate::{
-    Action, Effect, Mode, Verdict,
+    Action, DecidedBy, Effect, Mode, Verdict,
     call::Search,
     mode::ActionClass,
-    rule::{Matcher, Rule, host_of},
+    rule::{Matcher, PathVerb, Rule, host_of},
     ruleset::RuleId,
     shell::Access,
 };
 
 use super::{files::Cover, part::Part, world::World};
+
+/// Most choices of a file pattern in braces that are looked at.
+const MAX_EXAMPLES: usize = 64;
 
 /// The names under which rules may speak about a tool: the agent's own, and the one of its action.
 pub(super) fn names(action: &Action, tool_name: &str) -> Vec<String> {
@@ -84,7 +87,9 @@ impl World<'_> {
                     pattern.starts_with(['/', '~']) || pattern.split('/').any(|segment| segment == "..")
                 });
                 let Some((pattern, base)) = leads_away.zip(self.resolve(folder_text)) else {
-                    return vec![folder];
+                    let sought = pattern.as_deref().zip(self.resolve(folder_text));
+                    let further = sought.and_then(|(pattern, base)| self.judge_sought(pattern, &base));
+                    return std::iter::once(folder).chain(further).collect();
                 };
                 // The pattern itself leads elsewhere: what lies before its first wildcard is where it looks.
                 let literal = |segment: &&str| !segment.contains(['*', '?', '[', '{']);
@@ -113,6 +118,26 @@ impl World<'_> {
                 vec![folder, further]
             }
         }
+    }
+
+    /// A pattern that seeks out what must not be read: `.env`, `**/*.pem`, `secrets/*`. A pattern for much else that
+    /// could also find such a file (`**/*`) does not count.
+    fn judge_sought(&self, pattern: &str, base: &crate::AbsPath) -> Option<Part> {
+        examples(pattern).iter().find_map(|name| {
+            let path = base.join(name);
+            let subject = format!("looks for {pattern}");
+            if self.is_own_secret(&path) {
+                let reason = "it holds Portcullis' own secrets";
+                return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
+            }
+            let index = self.rules.index();
+            [Effect::Deny, Effect::Ask]
+                .into_iter()
+                .flat_map(|effect| index.paths(PathVerb::Read, effect))
+                .copied()
+                .find(|id| self.deny_covers(*id, &path))
+                .map(|id| Part::by_rule(self, id, subject))
+        })
     }
 
     pub(super) fn judge_fetch(&self, url: &str) -> Part {
@@ -213,4 +238,36 @@ impl World<'_> {
 /// The rule that allows a tool by its name, if its name can stand in one.
 fn tool_suggestion(name: &str) -> Option<String> {
     crate::rule::parse(name, Effect::Allow).ok().map(|_| name.to_owned())
+}
+
+/// Names that a file pattern is meant for: folders that a wildcard stands for are left out, and wildcards in the name
+/// stand for nothing and for a letter. Of `{a,b}` each is taken.
+fn examples(pattern: &str) -> Vec<String> {
+    let (folders, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    let folders: Vec<&str> = folders
+        .split('/')
+        .filter(|segment| !segment.is_empty() && !segment.contains(['*', '?', '[', '{']))
+        .collect();
+    let names: Vec<String> = match (last.split_once('{'), last.rsplit_once('}')) {
+        (Some((before, _)), Some((inner, after))) => inner
+            .get(before.len() + 1..)
+            .unwrap_or_default()
+            .split(',')
+            .take(MAX_EXAMPLES)
+            .map(|choice| format!("{before}{choice}{after}"))
+            .collect(),
+        _ => vec![last.to_owned()],
+    };
+    let mut out = Vec::new();
+    for name in names {
+        for stand_in in ["", "x"] {
+            let name = name.replace("**", "*").replace(['*', '?'], stand_in);
+            let mut path = folders.join("/");
+            path.push('/');
+            path.push_str(&name);
+            out.push(path.trim_matches('/').to_owned());
+        }
+    }
+    out.retain(|name| !name.is_empty());
+    out
 }

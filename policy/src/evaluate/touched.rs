@@ -1,5 +1,7 @@
 //! What a command touches besides being a command: files, hosts, and words that may name a file.
 
+use std::collections::BTreeSet;
+
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
     rule::{Matcher, PathVerb, Rule, host_of},
@@ -12,6 +14,11 @@ use super::{commands::is_feeder, files::Cover, part::Part, world::World};
 const MAX_NAME: usize = 4096;
 /// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
 const MAX_NAMED: usize = 16;
+/// Programs that look, and whose words may be texts rather than names of files.
+const TEXTS: &[&str] = &[
+    "[", "[[", "awk", "basename", "dirname", "echo", "egrep", "expr", "fgrep", "find", "gfind", "grep", "gsed", "jq",
+    "man", "pgrep", "printf", "rg", "sed", "test", "tr", "type", "which", "zgrep",
+];
 
 impl World<'_> {
     /// The files of a command, and those that its input may name.
@@ -95,13 +102,19 @@ impl World<'_> {
         let index = self.rules.index();
         let effects = [Effect::Deny, Effect::Ask];
         let git = command.program_name() == Some("git");
-        let relevant = git || command.class == CommandClass::Other;
-        let known = |path: &AbsPath| {
-            command
-                .files
-                .iter()
-                .any(|access| matches!(&access.target, FileTarget::Path(own) if own == path))
-        };
+        // Of a program that only looks, words that are no text are files, or values of options: should an option be
+        // wrongly taken for one with a value, the file that it hides is still seen.
+        let texts = command.program_name().is_none_or(|program| TEXTS.contains(&program));
+        let relevant =
+            git || command.class == CommandClass::Other || (command.class == CommandClass::ReadOnly && !texts);
+        let known: BTreeSet<&AbsPath> = command
+            .files
+            .iter()
+            .filter_map(|access| match &access.target {
+                FileTarget::Path(path) if relevant => Some(path),
+                _ => None,
+            })
+            .collect();
         command
             .words
             .iter()
@@ -111,7 +124,7 @@ impl World<'_> {
             .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))
             .filter_map(move |text| {
-                let path = self.resolve(text).filter(|path| !known(path))?;
+                let path = self.resolve(text).filter(|path| !known.contains(path))?;
                 let subject = format!("names {text}");
                 if self.is_own_secret(&path) {
                     let reason = "it holds Portcullis' own secrets";
@@ -130,7 +143,7 @@ impl World<'_> {
 }
 
 /// Whether it is a `find` that narrows what it finds, and not to something protected.
-fn is_search_with_tests(command: &Command) -> bool {
+pub(super) fn is_search_with_tests(command: &Command) -> bool {
     let words = || command.words.iter().filter_map(Word::literal);
     let test = |word: &str| {
         matches!(

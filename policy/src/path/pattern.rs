@@ -137,9 +137,9 @@ impl PathPattern {
             ));
         }
         let any_depth = anchor == Anchor::Relative
-            && !dotted
             && match segments.as_slice() {
-                [one] => *one != "**",
+                [one] => !dotted && *one != "**",
+                // The agent takes `./src/**` of a deny for `src/**`.
                 [folder, "**"] => sense == PatternSense::Wide && *folder != "**",
                 _ => false,
             };

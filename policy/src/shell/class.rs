@@ -29,6 +29,9 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
         "cd" | "pushd" | "popd" | "chdir" => return CommandClass::ChangeDirectory,
         "git" if git::only_looks(arguments) => return CommandClass::ReadOnlyGit,
         "[[" => return CommandClass::ReadOnly,
+        "command" if matches!(arguments.first().and_then(Word::literal), Some("-v" | "-V")) => {
+            return CommandClass::ReadOnly;
+        }
         _ => {}
     }
     let Some(known) = programs::find(name) else {
@@ -317,6 +320,24 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
         "hostname" => parsed.operands.is_empty() && !parsed.has(&["-F", "--file", "-b", "--boot"]),
         // `-c`, `-d`, `-w` and kin change the history.
         "history" => texts.iter().all(|text| text.chars().all(|c| c.is_ascii_digit())),
+        // How the shell itself goes on after a failure, and what it shows.
+        "set" => {
+            !texts.is_empty()
+                && texts.iter().all(|text| {
+                    let flags = text.strip_prefix(['-', '+']).unwrap_or_default();
+                    matches!(*text, "pipefail" | "errexit" | "nounset" | "xtrace")
+                        || (!flags.is_empty() && flags.chars().all(|c| "euxo".contains(c)))
+                })
+        }
+        // Into variables that no program looks at.
+        "read" => texts.iter().all(|text| {
+            matches!(*text, "-r" | "-s")
+                || (!text.ends_with("_proxy")
+                    && !text.is_empty()
+                    && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+        }),
+        "uniq" => parsed.operands.len() <= 1,
+        "fd" | "fdfind" => true,
         "node" | "nodejs" => matches!(texts.as_slice(), ["-v" | "--version"]),
         "python3" => matches!(texts.as_slice(), ["--version"]),
         "docker" => matches!(texts.first(), Some(&("ps" | "images" | "logs" | "inspect"))),

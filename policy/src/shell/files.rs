@@ -1,5 +1,6 @@
 //! Which files a command touches and which hosts it contacts, by the table of [`programs`](super::programs).
 
+mod known;
 mod special;
 
 use super::{
@@ -34,6 +35,14 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
                 call.program(program);
             }
         }
+    }
+    let words: Vec<&str> = arguments
+        .iter()
+        .filter_map(Field::text)
+        .filter(|text| !text.starts_with('-'))
+        .collect();
+    if let Some(file) = known::written(name, &words) {
+        call.files.name(file, Access::Write);
     }
     Touched {
         files: call.files.found,
@@ -72,9 +81,15 @@ impl<'a> Call<'a> {
                     "--type-list",
                 ];
                 let skip = usize::from(!self.parsed.has(&given));
-                let looks_below =
-                    self.name == "rg" || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
-                if program.shape == Shape::TextThenReadsHere && looks_below {
+                let looks_below = matches!(self.name, "rg" | "fd" | "fdfind")
+                    || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
+                let in_place = |value: &Attached| {
+                    self.value_field(value)
+                        .is_some_and(|field| field.text().is_some_and(|text| text == "inplace"))
+                };
+                if self.name == "gawk" && self.values(&["-i", "--include"]).iter().any(in_place) {
+                    self.operands_from(skip, Access::Write);
+                } else if program.shape == Shape::TextThenReadsHere && looks_below {
                     self.reads_or_here(skip);
                 } else {
                     self.operands_from(skip, Access::Read);

@@ -122,11 +122,24 @@ use Shape::{
 /// The table. Names on one line share everything.
 const PROGRAMS: &[Program] = &[
     // Readers without an option that runs or writes anything.
+    looks(&["cat", "rev"], Reads, "", &[]),
+    looks(&["tac"], Reads, "s", &["separator"]),
     looks(
-        &["cat", "tac", "rev", "nl"],
+        &["nl"],
         Reads,
         "bdfhilnsvw",
-        &["body-numbering", "section-delimiter", "separator"],
+        &[
+            "body-numbering",
+            "section-delimiter",
+            "footer-numbering",
+            "header-numbering",
+            "line-increment",
+            "join-blank-lines",
+            "number-format",
+            "number-separator",
+            "starting-line-number",
+            "number-width",
+        ],
     ),
     looks(
         &["head", "tail"],
@@ -149,7 +162,7 @@ const PROGRAMS: &[Program] = &[
     looks(
         &["column"],
         Reads,
-        "cdEHIlNnoOpRrsTtW",
+        "cEHilNnoOpRrsTW",
         &[
             "columns",
             "output-width",
@@ -158,12 +171,9 @@ const PROGRAMS: &[Program] = &[
             "table-columns",
         ],
     ),
-    looks(
-        &["fold", "fmt", "expand", "tsort"],
-        Reads,
-        "wptgbs",
-        &["width", "tabs", "prefix", "goal"],
-    ),
+    looks(&["fold", "fmt"], Reads, "wpg", &["width", "prefix", "goal"]),
+    looks(&["expand"], Reads, "t", &["tabs"]),
+    looks(&["tsort"], Reads, "", &[]),
     looks(&["cmp"], Reads, "in", &["ignore-initial", "bytes"]),
     looks(&["base64", "base32"], Reads, "w", &["wrap"]),
     looks(
@@ -182,24 +192,20 @@ const PROGRAMS: &[Program] = &[
         "al",
         &["algorithm", "length"],
     ),
-    looks(
-        &["hexdump", "hd"],
-        Reads,
-        "efns",
-        &["format", "format-file", "length", "skip"],
-    ),
+    Program {
+        reads: &["-f", "--format-file"],
+        ..looks(
+            &["hexdump", "hd"],
+            Reads,
+            "efns",
+            &["format", "format-file", "length", "skip"],
+        )
+    },
     looks(
         &["od"],
         Reads,
-        "AjNStw",
-        &[
-            "address-radix",
-            "skip-bytes",
-            "read-bytes",
-            "strings",
-            "format",
-            "width",
-        ],
+        "AjNSt",
+        &["address-radix", "skip-bytes", "read-bytes", "format"],
     ),
     looks(
         &["strings"],
@@ -210,7 +216,7 @@ const PROGRAMS: &[Program] = &[
     looks(
         &["stat", "readlink", "realpath"],
         Reads,
-        "cft",
+        "c",
         &["format", "printf", "relative-to", "relative-base"],
     ),
     looks(
@@ -249,14 +255,14 @@ const PROGRAMS: &[Program] = &[
     },
     looks(&["df"], Reads, "Btx", &["block-size", "type", "exclude-type"]),
     Program {
-        reads: &["-F", "--from-file"],
+        reads: &["--from-file", "--to-file", "-X", "--exclude-from"],
         ..looks(
             &["diff"],
             Reads,
-            "CUIFxXSW",
+            "CUDIFLxXSW",
             &[
-                "context",
-                "unified",
+                "ifdef",
+                "show-function-line",
                 "ignore-matching-lines",
                 "exclude",
                 "exclude-from",
@@ -290,7 +296,6 @@ const PROGRAMS: &[Program] = &[
                 "exclude-from",
                 "exclude-dir",
                 "label",
-                "color",
                 "binary-files",
             ],
         )
@@ -309,7 +314,8 @@ const PROGRAMS: &[Program] = &[
         &[
             "echo", "printf", "pwd", "whoami", "id", "uname", "free", "uptime", "ps", "pgrep", "nproc", "arch",
             "groups", "true", "false", ":", "sleep", "seq", "basename", "dirname", "expr", "which", "type", "test",
-            "[", "cal", "locale", "tr", "lsof", "netstat", "wait",
+            "[", "cal", "locale", "tr", "lsof", "netstat", "wait", "exit", "return", "break", "continue", "jobs",
+            "dirs", "help",
         ],
         Nothing,
         "",
@@ -322,12 +328,17 @@ const PROGRAMS: &[Program] = &[
     },
     Program {
         kind: Kind::LooksIf,
+        reads: &["-f", "--file", "-r", "--reference"],
         ..looks(
-            &["hostname", "date", "history"],
+            &["date"],
             Nothing,
-            "dfIr",
-            &["date", "file", "reference", "iso-8601", "rfc-3339"],
+            "dfrs",
+            &["date", "file", "reference", "set", "rfc-3339"],
         )
+    },
+    Program {
+        kind: Kind::LooksIf,
+        ..looks(&["hostname", "history", "set", "read"], Nothing, "", &[])
     },
     Program {
         escapes: &["-P", "-H", "-B", "-C", "--pager", "--html", "--config-file", "-X", "-T"],
@@ -377,7 +388,7 @@ const PROGRAMS: &[Program] = &[
         ..looks(
             &["tree"],
             ReadsHere,
-            "oLPIHTRX",
+            "oLPIHT",
             &["filelimit", "timefmt", "charset", "sort", "gitfile", "infofile"],
         )
     },
@@ -463,7 +474,7 @@ const PROGRAMS: &[Program] = &[
         ..other(
             &["awk", "gawk", "mawk", "nawk"],
             TextThenReads,
-            "fvFieElL",
+            "fvFieEl",
             &["file", "assign", "field-separator", "include", "exec", "load", "source"],
         )
     },
@@ -477,14 +488,50 @@ const PROGRAMS: &[Program] = &[
             &["log-file", "LOG-FILE", "lesskey-file", "pattern", "tag"],
         )
     },
-    other(
-        &["uniq"],
-        ReadsThenWrites,
-        "fsw",
-        &["skip-fields", "skip-chars", "check-chars"],
-    ),
+    // The second operand is written.
+    Program {
+        kind: Kind::LooksIf,
+        ..looks(
+            &["uniq"],
+            ReadsThenWrites,
+            "fsw",
+            &["skip-fields", "skip-chars", "check-chars"],
+        )
+    },
+    Program {
+        kind: Kind::LooksIf,
+        reads: &["--ignore-file", "-C", "--base-directory", "--search-path"],
+        escapes: &["-x", "-X", "--exec", "--exec-batch"],
+        ..looks(
+            &["fd", "fdfind"],
+            TextThenReadsHere,
+            "dteEcSjoCxX",
+            &[
+                "max-depth",
+                "min-depth",
+                "exact-depth",
+                "type",
+                "extension",
+                "exclude",
+                "color",
+                "size",
+                "threads",
+                "owner",
+                "changed-within",
+                "changed-before",
+                "ignore-file",
+                "base-directory",
+                "search-path",
+                "max-results",
+                "path-separator",
+                "format",
+                "exec",
+                "exec-batch",
+            ],
+        )
+    },
     other(&["xxd"], ReadsThenWrites, "cglosRn", &[]),
-    other(&["join"], Reads, "aeijotv12", &[]),
+    other(&["join"], Reads, "aejotv12", &[]),
     other(
         &["zcat", "gzcat", "bzcat", "xzcat", "zstdcat", "bat", "batcat", "view"],
         Reads,
@@ -493,23 +540,68 @@ const PROGRAMS: &[Program] = &[
     ),
     Program {
         writes: &["-o", "--output"],
-        ..other(&["openssl", "gpg"], Nothing, "o", &["output"])
+        ..other(&["gpg"], Nothing, "o", &["output"])
     },
+    Program {
+        writes: &["-o"],
+        ..other(
+            &[
+                "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "as", "rustc", "pandoc",
+            ],
+            Nothing,
+            "o",
+            &[],
+        )
+    },
+    other(&["openssl"], Special, "", &[]),
     // Files made and changed as an editor would.
     changes(&["touch"], Writes, "drt", &["date", "reference", "time"]),
-    changes(&["mkdir"], Writes, "mZ", &["mode", "context"]),
-    changes(&["cp"], Copies, "tSZ", &["target-directory", "suffix", "no-preserve"]),
-    changes(&["mv"], Moves, "tSZ", &["target-directory", "suffix"]),
+    changes(&["mkdir"], Writes, "m", &["mode"]),
+    changes(&["cp"], Copies, "tS", &["target-directory", "suffix", "no-preserve"]),
+    changes(&["mv"], Moves, "tS", &["target-directory", "suffix"]),
     changes(&["ln"], Links, "tS", &["target-directory", "suffix"]),
-    changes(&["rm", "rmdir", "unlink"], Deletes, "", &["interactive"]),
+    changes(&["rm", "rmdir", "unlink"], Deletes, "", &[]),
     // Written, but with contents or rights that an editor would not give.
     other(&["tee"], Writes, "", &[]),
+    other(&["truncate"], Writes, "sr", &["size", "reference"]),
+    other(&["mkfifo", "mknod"], Writes, "m", &["mode"]),
+    other(&["fallocate"], Writes, "lo", &["length", "offset"]),
+    // Editors, be it with a person or a script, and what soaks up its input into a file.
+    other(&["vim", "vi", "nvim", "gvim", "vimdiff"], Writes, "cSuUisTwW", &["cmd"]),
+    other(&["ex"], Writes, "cSuUiTwW", &["cmd"]),
+    other(&["ed", "red"], Writes, "p", &["prompt"]),
     other(
-        &["truncate", "mkfifo", "mknod", "fallocate"],
+        &[
+            "nano", "pico", "emacs", "micro", "joe", "kak", "hx", "sponge", "gedit", "kate",
+        ],
         Writes,
-        "srlmo",
-        &["size", "reference", "length", "offset", "mode"],
+        "",
+        &[],
     ),
+    Program {
+        escapes: &["-c", "--command"],
+        ..other(&["script"], Writes, "cEoT", &["command", "echo", "output-limit"])
+    },
+    Program {
+        escapes: &["--filter"],
+        ..other(
+            &["split"],
+            ReadsThenWrites,
+            "abClntx",
+            &[
+                "suffix-length",
+                "bytes",
+                "line-bytes",
+                "lines",
+                "number",
+                "separator",
+                "additional-suffix",
+                "filter",
+            ],
+        )
+    },
+    // What the text after `-e` does is not looked into; with `-i` the files are changed.
+    other(&["perl", "ruby"], Special, "eEIMmrC", &[]),
     other(
         &["shred", "srm", "wipe", "trash", "trash-put", "gio"],
         Deletes,

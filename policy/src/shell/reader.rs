@@ -470,6 +470,7 @@ impl<'a> Reader<'a> {
     fn bodies(&mut self) -> Read<()> {
         for pending in std::mem::take(&mut self.pending) {
             let mut body = String::new();
+            let mut ended = false;
             while !self.rest().is_empty() {
                 let line = self.body_line(pending.quoted);
                 let line = if pending.strip_tabs {
@@ -478,9 +479,14 @@ impl<'a> Reader<'a> {
                     line.as_str()
                 };
                 if line.strip_suffix('\n').unwrap_or(line) == pending.delimiter {
+                    ended = true;
                     break;
                 }
                 body.push_str(line);
+            }
+            // Bash warns and takes all that is left for the body. A line that was cut off is not what somebody meant.
+            if !ended {
+                return Err(Fault::Syntax);
             }
             let pieces = if pending.quoted {
                 vec![Piece::Quoted(body)]

@@ -39,7 +39,7 @@ const TABLE: &[(&str, &str, bool, bool)] = &[
     ("src/**", "/w/app/lib/src/b.rs", false, true),
     ("src/**", "/w/app/src", false, true),
     ("src/**", "/w/app/src2/b.rs", false, false),
-    ("./src/**", "/w/app/lib/src/b.rs", false, false),
+    ("./src/**", "/w/app/lib/src/b.rs", false, true),
     ("docs", "/w/app/docs/x", true, true),
     ("docs", "/w/app/a/docs/x", true, true),
     ("build/", "/w/app/build/x", true, true),

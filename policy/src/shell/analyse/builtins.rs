@@ -102,6 +102,14 @@ impl Walk<'_> {
             }
             "source" | "." => {
                 match arguments.first() {
+                    // The input is a script: `. /dev/stdin <<< …`.
+                    Some(file)
+                        if file
+                            .text()
+                            .is_some_and(|text| text.starts_with("/dev/") || text.starts_with("/proc/")) =>
+                    {
+                        self.opaque(&file.source.clone(), OpaqueReason::DynamicScript);
+                    }
                     Some(file) if file.text().is_some() => {}
                     Some(file) => self.opaque(&file.source.clone(), OpaqueReason::DynamicScript),
                     None => {}

@@ -6,6 +6,7 @@ use crate::shell::{
     expand::State,
     reader::Read,
     syntax::{Arithmetic, Operation, Parameter, Piece, RawWord, Redirect, Simple},
+    variables,
 };
 
 impl Walk<'_> {
@@ -94,6 +95,12 @@ impl Walk<'_> {
             .any(|piece| matches!(piece, Piece::Command { .. }));
         if runs && source.contains('[') {
             self.opaque(source, OpaqueReason::DynamicScript);
+        }
+        // `((PATH=1))` sets it.
+        let sets = source.contains('=') || source.contains("++") || source.contains("--");
+        let mut names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        if sets && names.any(variables::is_dangerous) {
+            self.opaque(source, OpaqueReason::DangerousVariable);
         }
         self.evaluated(source, state);
         self.pieces(&arithmetic.pieces, state)

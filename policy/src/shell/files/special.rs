@@ -14,6 +14,8 @@ impl Call<'_> {
             "jq" => self.jq(),
             "tar" | "gtar" | "bsdtar" => self.tar(),
             "dd" => self.dd(),
+            "openssl" => self.openssl(),
+            "perl" | "ruby" => self.one_liner(),
             "unzip" => self.unzip(),
             "zip" => {
                 self.operand(0, Access::Write);
@@ -229,6 +231,40 @@ impl Call<'_> {
             } else if let Some(file) = text.strip_prefix("if=") {
                 self.files.name(file, Access::Read);
             }
+        }
+    }
+
+    /// `-in` and `-out` with one dash.
+    fn openssl(&mut self) {
+        for (at, field) in self.arguments.iter().enumerate() {
+            let access = match field.text() {
+                Some("-in") => Access::Read,
+                Some("-out" | "-keyout") => Access::Write,
+                _ => continue,
+            };
+            if let Some(value) = self.argument(at + 1) {
+                self.file(value, access);
+            }
+        }
+    }
+
+    /// `perl -pi -e …`, `ruby -i …`: the operands are changed. Letters after `-i` are the ending of the copy.
+    fn one_liner(&mut self) {
+        let in_place = self.arguments.iter().filter_map(Field::text).any(|text| {
+            let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+            letters.is_some_and(|letters| {
+                let before: String = letters.chars().take_while(|c| *c != 'i').collect();
+                before.len() < letters.len() && before.chars().all(|c| "pnlaws0123456789".contains(c))
+            })
+        });
+        if in_place {
+            let scripted = self.parsed.has(&["-e", "-E"])
+                || self
+                    .arguments
+                    .iter()
+                    .filter_map(Field::text)
+                    .any(|text| text.starts_with('-') && text.ends_with('e'));
+            self.operands_from(usize::from(!scripted), Access::Write);
         }
     }
 
@@ -486,6 +522,26 @@ impl Call<'_> {
                 if let Some(field) = operands.get(2) {
                     self.url(field);
                 }
+            }
+            // What stands behind `--` is overwritten; without it, a word may be a branch.
+            "checkout" => {
+                let dashes = arguments.iter().position(|field| field.text() == Some("--"));
+                let paths = dashes.and_then(|at| arguments.get(at + 1..)).unwrap_or_default();
+                paths.iter().for_each(|field| self.file(field, Access::Write));
+            }
+            "restore" if !parsed.has(&["--staged"]) || parsed.has(&["--worktree", "-W"]) => {
+                operands.iter().for_each(|field| self.file(field, Access::Write));
+            }
+            "worktree" if arguments.first().is_some_and(|field| is(&field.word, "add")) => {
+                if let Some(folder) = operands.get(1) {
+                    self.file(folder, Access::Write);
+                }
+            }
+            "apply" if parsed.has(&["--directory"]) => {
+                for value in parsed.values(&["--directory"]) {
+                    self.git_output(value, arguments);
+                }
+                operands.iter().for_each(|field| self.file(field, Access::Read));
             }
             "apply" | "am" => operands.iter().for_each(|field| self.file(field, Access::Read)),
             _ => {}

@@ -1,0 +1,143 @@
+//! Words that reach another command of the line: through `xargs`, `find -exec`, the parameters of a function.
+//!
+//! Scripts go the same way: a line can write a file and then run it, or hand a text to `at`. A command that changes "what
+//! comes in" may change any of the words that are sent its way. Only protection and rules
+//! count here: what such a command may do otherwise is judged where it stands.
+
+use crate::{
+    AbsPath, DecidedBy, Verdict,
+    shell::{Access, Analysis, Command, Context, FileTarget, Word},
+};
+
+use super::{commands::is_feeder, files::Cover, part::Part, touched::is_search_with_tests, world::World};
+
+/// Programs that print names they are given.
+const PRINTERS: &[&str] = &[
+    "dirname", "echo", "find", "gfind", "ls", "printf", "readlink", "realpath",
+];
+/// Programs that run the file they are given as a shell script.
+const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "sh", "source", "zsh"];
+/// Programs that run a text from their input at another time.
+const LATER: &[&str] = &["at", "batch", "crontab"];
+/// Most words that are looked at; more than that is no line of a person.
+const MAX_WORDS: usize = 256;
+
+/// How a command gets the names of the files it changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// From the output of another command.
+    Input,
+    /// From parameters.
+    Parameters,
+}
+
+impl World<'_> {
+    /// What of the line's words is changed by a command that they are sent to.
+    pub(super) fn judge_indirect(&self, analysis: &Analysis) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (access, way) in changes(analysis) {
+            let words = analysis
+                .commands
+                .iter()
+                .filter(|command| sends(analysis, command, way))
+                .flat_map(|command| command.words.iter().skip(1).filter_map(Word::literal))
+                .filter(|word| !word.starts_with('-'))
+                .take(MAX_WORDS);
+            for path in words.filter_map(|word| self.resolve(word)) {
+                let part = self.judge_path(&path, access, Cover::None);
+                let matters = matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);
+                if part.verdict != Verdict::Allow && matters {
+                    parts.push(part);
+                }
+            }
+        }
+        if self.rules.has_scoped_shell_rule() {
+            let hidden = analysis
+                .commands
+                .iter()
+                .enumerate()
+                .filter(|(index, command)| runs_hidden(self, analysis, *index, command));
+            parts.extend(hidden.map(|(_, command)| {
+                let why = "it runs a text from this line that is not looked into, and could hide a command that a rule is about";
+                Part::unknown(&command.text, why)
+            }));
+        }
+        parts
+    }
+}
+
+/// What a program runs later, or what a line has written before it runs it: no rule sees the commands in there.
+fn runs_hidden(world: &World<'_>, analysis: &Analysis, index: usize, command: &Command) -> bool {
+    let Some(program) = command.program() else {
+        return false;
+    };
+    if LATER.contains(&program)
+        && !command
+            .words
+            .iter()
+            .any(|word| matches!(word.literal(), Some("-l" | "-q")))
+    {
+        return true;
+    }
+    let script = program.contains('/').then_some(program);
+    let scripts = command
+        .words
+        .iter()
+        .skip(1)
+        .filter_map(Word::literal)
+        .filter(|_| SHELLS.contains(&program));
+    let written = |path: &AbsPath| {
+        let before = analysis.commands.iter().take(index).flat_map(|before| &before.files);
+        before
+            .filter(|access| access.access == Access::Write)
+            .any(|access| matches!(&access.target, FileTarget::Path(own) if own == path))
+    };
+    script
+        .into_iter()
+        .chain(scripts)
+        .filter_map(|text| world.resolve(text))
+        .any(|path| written(&path))
+}
+
+/// Changes of files whose names come from elsewhere in the line, each kind once.
+fn changes(analysis: &Analysis) -> Vec<(Access, Way)> {
+    let mut out = Vec::new();
+    let accesses = analysis
+        .commands
+        .iter()
+        .flat_map(|command| command.files.iter().map(move |access| (command, access)));
+    for (command, access) in accesses {
+        let FileTarget::Unknown(source) = &access.target else {
+            continue;
+        };
+        let fed = |context: &Context| matches!(context, Context::Changing(label) if is_feeder(label));
+        let way = if command.seen_through.iter().any(fed) {
+            Way::Input
+        } else if source.contains('$') && source.contains(['1', '2', '3', '@', '*']) {
+            Way::Parameters
+        } else {
+            continue;
+        };
+        if access.access != Access::Read && !out.contains(&(access.access, way)) {
+            out.push((access.access, way));
+        }
+    }
+    out
+}
+
+/// Whether a command's words can go that way.
+fn sends(analysis: &Analysis, command: &Command, way: Way) -> bool {
+    let Some(program) = command.program_name() else {
+        return false;
+    };
+    match way {
+        Way::Input => PRINTERS.contains(&program) && !is_search_with_tests(command),
+        Way::Parameters => {
+            program == "set"
+                || analysis
+                    .opaque
+                    .iter()
+                    .any(|opaque| opaque.text.strip_suffix("()") == Some(program))
+        }
+    }
+}

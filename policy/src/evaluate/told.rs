@@ -1,0 +1,276 @@
+//! Commands and files inside texts that a program is told to act on: `perl -e '…'`, `git bisect run …`, `tar
+//! --checkpoint-action=exec=…`.
+//!
+//! Such texts are in languages that are not read here. They are looked through for words that a deny or ask rule is
+//! about, or that name a protected path; what is found asks, for it may be a mere mention. It never allows anything.
+
+use crate::{
+    AbsPath, Effect,
+    mode::ActionClass,
+    protected,
+    rule::PathVerb,
+    ruleset::RuleId,
+    shell::{Command, Word},
+};
+
+use super::{part::Part, world::World};
+
+/// Languages whose programs stand in an argument.
+const INTERPRETERS: &[&str] = &[
+    "awk",
+    "bun",
+    "deno",
+    "gawk",
+    "lua",
+    "mawk",
+    "nawk",
+    "node",
+    "nodejs",
+    "osascript",
+    "perl",
+    "php",
+    "python",
+    "ruby",
+    "tclsh",
+];
+/// What code that runs commands holds, in one of these languages.
+const CALLS: &[&str] = &[
+    "exec",
+    "open",
+    "popen",
+    "run",
+    "shell",
+    "spawn",
+    "subprocess",
+    "system",
+    "`",
+    "%x",
+    "| \"",
+];
+/// Programs, with their verb, that run the command after it.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("asdf", &["exec"]),
+    ("bunx", &[]),
+    ("bundle", &["exec"]),
+    ("bwrap", &[]),
+    ("cgexec", &[]),
+    ("concurrently", &[]),
+    ("conda", &["run"]),
+    ("cross-env", &[]),
+    ("dbus-run-session", &[]),
+    ("direnv", &["exec"]),
+    ("dotenv", &[]),
+    ("entr", &[]),
+    ("expect", &[]),
+    ("faketime", &[]),
+    ("fakeroot", &[]),
+    ("firejail", &[]),
+    ("gdb", &[]),
+    ("git", &["bisect", "run"]),
+    ("git", &["rebase"]),
+    ("git", &["submodule", "foreach"]),
+    ("gosu", &[]),
+    ("hatch", &["run"]),
+    ("hyperfine", &[]),
+    ("ltrace", &[]),
+    ("make", &[]),
+    ("mise", &["exec"]),
+    ("nix", &["develop"]),
+    ("nix", &["shell"]),
+    ("nix-shell", &[]),
+    ("nodemon", &[]),
+    ("npm", &["exec"]),
+    ("npm", &["x"]),
+    ("npx", &[]),
+    ("nsenter", &[]),
+    ("numactl", &[]),
+    ("pdm", &["run"]),
+    ("perf", &["stat"]),
+    ("pipenv", &["run"]),
+    ("pkexec", &[]),
+    ("pnpm", &["dlx"]),
+    ("pnpm", &["exec"]),
+    ("pnpx", &[]),
+    ("poetry", &["run"]),
+    ("prlimit", &[]),
+    ("proxychains4", &[]),
+    ("rlwrap", &[]),
+    ("runuser", &[]),
+    ("screen", &[]),
+    ("script", &[]),
+    ("setpriv", &[]),
+    ("ssh-agent", &[]),
+    ("su", &[]),
+    ("systemd-run", &[]),
+    ("tmux", &[]),
+    ("torsocks", &[]),
+    ("unbuffer", &[]),
+    ("uv", &["run"]),
+    ("uvx", &[]),
+    ("valgrind", &[]),
+    ("vi", &[]),
+    ("vim", &[]),
+    ("nvim", &[]),
+    ("watchexec", &[]),
+    ("xvfb-run", &[]),
+    ("yarn", &["exec"]),
+];
+/// Most places of a text that are looked at.
+const MAX_PLACES: usize = 4096;
+/// Longest text that is compared with rules, in bytes.
+const MAX_BEGINNING: usize = 1024;
+
+impl World<'_> {
+    /// A deny or ask on commands that the texts of a command may be a case for.
+    pub(super) fn told_command(&self, command: &Command) -> Option<RuleId> {
+        if !self.rules.has_scoped_shell_rule() {
+            return None;
+        }
+        let told = told(command);
+        let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
+        let programs = texts
+            .iter()
+            .map(|text| text.split([' ', '\t']).next().unwrap_or_default());
+        let ids = self.rules.index().shell(programs);
+        let meets = |effect| {
+            self.shell_rule(&ids, effect, |pattern| {
+                !pattern.is_everything() && texts.iter().any(|text| pattern.matches(text))
+            })
+        };
+        meets(Effect::Deny).or_else(|| meets(Effect::Ask))
+    }
+
+    /// Files that the program text of a command names, where a rule is about them or they are protected.
+    pub(super) fn judge_told_files<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        let code = interpreter(command).then(|| words(command).filter(|word| is_code(word)));
+        code.into_iter()
+            .flatten()
+            .flat_map(|word| word.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~'))))
+            .filter(|text| text.len() > 1 && text.contains(['.', '/']))
+            .take(MAX_PLACES)
+            .filter_map(|text| self.judge_told_file(text, &self.resolve(text)?))
+    }
+
+    fn judge_told_file(&self, text: &str, path: &AbsPath) -> Option<Part> {
+        let subject = format!("names {text}");
+        let mut ids = [Effect::Deny, Effect::Ask]
+            .into_iter()
+            .flat_map(|effect| [PathVerb::Read, PathVerb::Edit].map(|verb| self.rules.index().paths(verb, effect)))
+            .flatten()
+            .copied();
+        if let Some(id) = ids.find(|id| self.deny_covers(*id, path)) {
+            let why = "its program text names this file, which is a case for";
+            return Some(Part::perhaps(self, id, subject, why));
+        }
+        let entry = protected::protects(path)?;
+        let what = format!("its program text names a protected path: {}", entry.reason);
+        Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
+    }
+}
+
+fn words(command: &Command) -> impl Iterator<Item = &str> {
+    command.words.iter().skip(1).filter_map(Word::literal)
+}
+
+fn interpreter(command: &Command) -> bool {
+    command.program_name().is_some_and(|program| {
+        INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    })
+}
+
+fn is_code(word: &str) -> bool {
+    word.contains(['(', '"', '\'', '`', '<', '>'])
+}
+
+/// The texts of a command that may be commands themselves.
+fn told(command: &Command) -> Vec<String> {
+    let Some(program) = command.program_name() else {
+        return Vec::new();
+    };
+    if interpreter(command) {
+        return words(command)
+            .filter(|word| is_code(word) && CALLS.iter().any(|call| word.contains(call)))
+            .map(str::to_owned)
+            .collect();
+    }
+    let mut out = Vec::new();
+    if let Some(option) = command.escape_option() {
+        let mut words = words(command);
+        while let Some(word) = words.next() {
+            if word == option {
+                out.extend(words.next().map(str::to_owned));
+            } else if let Some(value) = word.strip_prefix(&option) {
+                out.push(value.to_owned());
+            }
+        }
+    }
+    for (name, verbs) in RUNNERS {
+        let rest: Vec<&str> = words(command).collect();
+        let Some(rest) = (*name == program).then(|| rest.strip_prefix(*verbs)).flatten() else {
+            continue;
+        };
+        out.extend(
+            rest.iter()
+                .filter(|word| word.contains([' ', '=', '\n']))
+                .map(|word| (*word).to_owned()),
+        );
+        // The program is the first operand; an option before it may have a value, and `--` ends them.
+        let dashes = rest.iter().position(|word| *word == "--").map(|at| at + 1);
+        let operands = (0..rest.len()).filter(|at| rest.get(*at).is_some_and(|word| !word.starts_with('-')));
+        let many = if rest.first().is_some_and(|word| word.starts_with('-')) {
+            3
+        } else {
+            1
+        };
+        // What `make` is given are targets; only its variables and `--eval` hold commands.
+        let many = if program == "make" { 0 } else { many };
+        let starts: Vec<usize> = dashes.into_iter().chain(operands.take(many)).collect();
+        out.extend(
+            starts
+                .into_iter()
+                .filter_map(|at| rest.get(at..).map(|rest| rest.join(" "))),
+        );
+    }
+    out
+}
+
+/// A text from each place where a command can begin in it, up to where the command can end, and further.
+fn beginnings(text: &str) -> Vec<&str> {
+    let opens = |c: char| {
+        matches!(
+            c,
+            '\'' | '"' | '`' | '(' | '[' | '{' | ';' | '|' | '&' | '!' | '=' | ':' | ',' | '\n'
+        )
+    };
+    let closes = |c: char| matches!(c, '\'' | '"' | '`' | ')' | ';' | '|' | '&' | '\n' | ']' | '}' | '\\');
+    let mut out = Vec::new();
+    let places = std::iter::once(0).chain(text.match_indices(opens).map(|(at, found)| at + found.len()));
+    for rest in places.take(MAX_PLACES).filter_map(|at| text.get(at..)) {
+        let rest = rest.trim_start();
+        let rest = rest.get(..rest.floor_char_boundary(MAX_BEGINNING)).unwrap_or(rest);
+        let end = rest.find(closes).unwrap_or(rest.len());
+        out.push(rest.trim_end());
+        out.extend(rest.get(..end).map(str::trim_end));
+    }
+    out.retain(|text| !text.is_empty());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_costs_no_more_than_its_bounds() {
+        let long = "(é".repeat(500_000);
+        let found = beginnings(&long);
+        assert!(found.len() <= 2 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
+    }
+
+    #[test]
+    fn a_text_is_looked_at_from_every_place_where_a_command_can_begin() {
+        let found = beginnings("import os; os.system(\"rm -rf build\")");
+        assert!(found.contains(&"rm -rf build"), "{found:?}");
+        assert!(!found.contains(&"-rf build"), "{found:?}");
+    }
+}

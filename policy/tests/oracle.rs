@@ -1,0 +1,218 @@
+//! Holds the engine to what Claude Code does, as recorded call by call in `tests/fixtures/settings/claude`.
+//!
+//! The recordings say what the agent does, holes included. Where we differ it is on purpose, and the row stands below
+//! with the reason; a difference that is not listed fails, and so does a listed one that is none any more. The reasons in
+//! full stand in `docs/decisions/0012-where-the-engine-differs-from-claude-code.md`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test program stops at the first surprise"
+)]
+
+use std::collections::BTreeMap;
+
+#[path = "common/rows.rs"]
+mod rows;
+
+use rows::{Case, fits};
+
+/// Why rows differ: (what we answer, why, ids).
+const ACCEPTED: &[(&str, &str, &[&str])] = &[
+    (
+        "deny",
+        "a denied command is denied behind `sh -c`, `eval`, `xargs -n1`, `find -exec`, `coproc`, aliases and scripts, too",
+        &[
+            "deny1-010",
+            "deny1-011",
+            "deny1-013",
+            "deny1-028",
+            "deny1-038",
+            "deny1-041",
+            "deny1-048",
+            "deny1-052",
+            "deny1-063",
+            "star1-002",
+            "star1-003",
+            "star1-009",
+            "mode_default-020",
+            "mode_default-021",
+            "mode_acceptEdits-020",
+            "mode_acceptEdits-021",
+            "mode_bypassPermissions-020",
+            "mode_bypassPermissions-021",
+        ],
+    ),
+    (
+        "deny",
+        "a path that must not be read is not read by any known reader, nor changed: `source`, `less`, `xxd`, `git show`, \
+         `tee`, `>`, `rm`, behind `cd` and in a substitution",
+        &[
+            "path1-049",
+            "path1-050",
+            "path1-052",
+            "path1-056",
+            "path1-066",
+            "path1-067",
+            "path1-068",
+            "path1-069",
+            "path1-071",
+            "path1-074",
+        ],
+    ),
+    ("ask", "a glob that can expand to a denied path asks", &["path1-057"]),
+    (
+        "ask",
+        "protected paths need a person in every mode, bypass included",
+        &[
+            "mode_bypassPermissions-012",
+            "mode_bypassPermissions-013",
+            "mode_bypassPermissions-014",
+            "mode_bypassPermissions-019",
+        ],
+    ),
+    (
+        "ask",
+        "deleting everything in the working directory is critical for `find -delete`, too",
+        &["star1-008"],
+    ),
+    (
+        "deny",
+        "plan mode denies changes instead of asking for what it would refuse then",
+        &["mode_plan-011"],
+    ),
+    (
+        "ask",
+        "no host is trusted without a rule, be it one of documentation",
+        &["tools1-020"],
+    ),
+    (
+        "ask",
+        "a change of a notebook is an edit, which default mode asks for",
+        &["tools1-031"],
+    ),
+    (
+        "ask",
+        "a pattern with `:*` in the middle is a mistake, and gives nothing",
+        &["allow1-022"],
+    ),
+    (
+        "deny",
+        "a lock of the team drops lower allows, never lower denies",
+        &["man2-002", "man2-004"],
+    ),
+    (
+        "allow",
+        "the recording had a lock of the team, or a folder that was not trusted, which the row does not say",
+        &["man1-005", "man2-000", "man2-005"],
+    ),
+    (
+        "ask",
+        "an untrusted project yields no allow, its local file included",
+        &["trust1-002"],
+    ),
+    (
+        "allow",
+        "what is run is known behind these, and each part is allowed by a rule or only looks: groups, loops, background, \
+         substitutions, variables as arguments, `bash -c`, `eval`, `env`, `exec`, `setsid`, `ionice`, `time`, `nice`",
+        &[
+            "allow1-044",
+            "allow1-054",
+            "allow1-055",
+            "allow1-057",
+            "allow1-059",
+            "allow1-060",
+            "allow1-066",
+            "allow1-072",
+            "allow1-083",
+            "allow1-089",
+            "allow1-090",
+            "allow1-094",
+            "allow1-102",
+            "allow1-105",
+            "allow1-106",
+            "allow1-109",
+            "ro-007",
+            "ro-161",
+            "ro-163",
+            "ro-164",
+            "ro-244",
+            "ro-245",
+            "ro-247",
+            "ro-253",
+            "ro-267",
+        ],
+    ),
+    (
+        "allow",
+        "two blanks between words are one to the program",
+        &["allow1-002"],
+    ),
+    (
+        "allow",
+        "these only look: `command -v`, `jq -f`, `sum`, `cksum`, `uniq` without a second file",
+        &["allow1-079", "ro-012", "ro-064", "ro-158", "ro-159"],
+    ),
+    ("ask", "leaving the workspace asks, one level up as well", &["ro-044"]),
+    (
+        "ask",
+        "not on the list of commands that need no rule: bare `xargs`, `ip`, `ifconfig`, `tput`",
+        &["ro-093", "ro-128", "ro-129", "ro-149"],
+    ),
+];
+
+fn oracle() -> Vec<Case> {
+    [
+        include_str!("../../tests/fixtures/settings/claude/permission-oracle.jsonl"),
+        include_str!("../../tests/fixtures/settings/claude/readonly-oracle.jsonl"),
+    ]
+    .into_iter()
+    .flat_map(str::lines)
+    .map(Case::oracle)
+    .collect()
+}
+
+/// What the outcome of a recording asks of us.
+fn expected(outcome: &str) -> &str {
+    match outcome {
+        "run" => "allow",
+        // It was not run, and what the person would have been asked is not recorded.
+        "not_run" => "not_allow",
+        other => other,
+    }
+}
+
+#[test]
+fn the_engine_differs_from_the_agent_only_where_it_is_meant_to() {
+    let mut accepted: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+    for (answer, why, ids) in ACCEPTED {
+        for id in *ids {
+            assert!(accepted.insert(id, (answer, why)).is_none(), "{id} is listed twice");
+        }
+    }
+    let rows = oracle();
+    assert!(rows.len() > 700, "the recordings are missing");
+    let mut faults = Vec::new();
+    for row in &rows {
+        let (verdict, outcome) = (row.decide().verdict, row.text("outcome"));
+        let same = fits(expected(outcome), verdict);
+        match accepted.remove(row.id()) {
+            None if !same => faults.push(format!(
+                "{}: the agent: {outcome}, we: {verdict}: {}",
+                row.id(),
+                row.0["input"]
+            )),
+            Some((_, why)) if same => faults.push(format!("{} is no difference any more ({why})", row.id())),
+            Some((answer, why)) if answer != verdict.to_string() => {
+                faults.push(format!("{}: we answer {verdict}, not {answer} ({why})", row.id()));
+            }
+            _ => {}
+        }
+    }
+    faults.extend(
+        accepted
+            .keys()
+            .map(|id| format!("{id} is listed, and there is no such row")),
+    );
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
