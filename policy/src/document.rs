@@ -83,6 +83,13 @@ impl PolicyDocument {
         read::document(text, origin)
     }
 
+    /// What a document with faults denies and asks for, as far as it can be read. It widens nothing: no allow rule, no
+    /// exception, no further folder. Whoever uses it knows that it may lack a rule, and allows nothing.
+    #[must_use]
+    pub fn restrictions(text: &str, origin: DocumentOrigin) -> Self {
+        read::restrictions(text, origin)
+    }
+
     /// Takes rules from an agent's own permission file, where they are kept as the agent keeps them: an allow that is no
     /// rule, or that the agent would ignore, is left out; so is a deny or ask that could never match. Each is reported.
     #[must_use]

@@ -314,8 +314,16 @@ struct Judgement {
 }
 
 impl Judgement {
-    fn run(self) -> Judged {
-        let decision = match self.snapshots.compile(&self.policy, &self.question) {
+    fn run(mut self) -> Judged {
+        let compiled = self.snapshots.compile(&self.policy, &self.question);
+        if let Ok(compiled) = &compiled
+            && let Some(mode) = compiled.ruleset.default_mode()
+            && !self.question.mode_stated
+        {
+            // The agent does not say in which mode it is (Cursor never does): then the documents do.
+            Arc::make_mut(&mut self.question).request.mode = mode;
+        }
+        let decision = match compiled {
             Ok(compiled) if compiled.faults.is_empty() => (self.evaluator)(&compiled.ruleset, &self.question.request),
             Ok(compiled) => self.evaluate_with_faults(&compiled.ruleset, &compiled.faults),
             Err(unusable) => failure(&self.question, &unusable.to_string()),

@@ -9,7 +9,7 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-use super::{DocumentOrigin, Entry, Fault, PolicyDocument, RuleList, examples, scan};
+use super::{DocumentOrigin, Entry, Fault, PolicyDocument, RuleList, Settings, examples, scan};
 use crate::{Effect, Layer, Mode, rule::Matcher};
 
 /// Most faults that are reported; a text with more is no policy at all.
@@ -20,13 +20,7 @@ const MAX_WORDS: usize = 1000;
 const MAX_EXAMPLES: usize = 50;
 
 pub(super) fn document(text: &str, origin: DocumentOrigin) -> Result<PolicyDocument, Vec<Fault>> {
-    let mut reader = Reader {
-        text,
-        lines: scan::Lines::new(text),
-        layer: origin.layer,
-        faults: Vec::new(),
-        list: RuleList::new(origin),
-    };
+    let mut reader = Reader::new(text, origin);
     reader.whole();
     reader.faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
     if reader.faults.is_empty() {
@@ -37,12 +31,42 @@ pub(super) fn document(text: &str, origin: DocumentOrigin) -> Result<PolicyDocum
     }
 }
 
+pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument {
+    let mut reader = Reader::new(text, origin);
+    reader.whole();
+    let mut document = reader.list.finish();
+    document.rules.retain(|rule| rule.effect != Effect::Allow);
+    for rule in &mut document.rules {
+        // An exception widens, and of a text that is not understood nothing widens.
+        rule.exceptions.clear();
+    }
+    document.settings = Settings {
+        permitted_modes: document.settings.permitted_modes,
+        managed_rules_only: document.settings.managed_rules_only,
+        auto_allow_if_sandboxed: document.settings.auto_allow_if_sandboxed.filter(|allowed| !allowed),
+        ..Settings::default()
+    };
+    document
+}
+
 struct Reader<'a> {
     text: &'a str,
     lines: scan::Lines<'a>,
     layer: Layer,
     faults: Vec<Fault>,
     list: RuleList,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, origin: DocumentOrigin) -> Self {
+        Self {
+            text,
+            lines: scan::Lines::new(text),
+            layer: origin.layer,
+            faults: Vec::new(),
+            list: RuleList::new(origin),
+        }
+    }
 }
 
 fn range(ranged: &impl Ranged) -> Range<usize> {

@@ -216,6 +216,22 @@ fn agent_rules_lose_what_is_none_and_say_so() {
     assert_eq!(left_out.len(), 3);
 }
 
+#[test]
+fn of_a_faulty_document_only_what_narrows_is_kept() {
+    let text = r#"{"permissions": {
+        "allow": ["Bash(ls *)"], "ask": ["Bash(git push *)"], "deny": ["Read(.env)", "!Read(sub/.env)", "bash(x)"],
+        "defaultMode": "acceptEdits", "additionalDirectories": ["/srv"]
+    }, "sandbox": {"autoAllowIfSandboxed": true}, "nonsense": 1}"#;
+    assert!(PolicyDocument::parse(text, origin(Layer::User)).is_err());
+    let kept = PolicyDocument::restrictions(text, origin(Layer::User));
+    let rules: Vec<_> = kept.rules.iter().map(|rule| rule.source.text.as_str()).collect();
+    assert_eq!(rules, ["Bash(git push *)", "Read(.env)"]);
+    assert!(kept.rules.iter().all(|rule| rule.exceptions.is_empty()));
+    assert_eq!(kept.settings, Settings::default());
+    let nothing = PolicyDocument::restrictions("{\"permissions\": {\"deny\": [", origin(Layer::User));
+    assert!(nothing.rules.is_empty());
+}
+
 proptest! {
     #[test]
     fn no_text_panics(text in "[\\PC\\n]{0,60}") {

@@ -42,9 +42,13 @@ const MAX_WORDS: usize = 16_384;
 const MAX_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A request for a decision after all of its fields were checked.
+#[derive(Clone)]
 pub struct Question {
     /// What the engine is asked.
     pub request: Request,
+    /// Whether the caller named a run mode. If not, `request.mode` is the default one, and a document's `defaultMode` takes
+    /// its place.
+    pub mode_stated: bool,
     /// The caller's id of the request.
     pub request_id: Uuid,
     /// The agent's version; may be empty.
@@ -127,6 +131,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
     check::text("session_id", &session_id, 256)?;
     // Cursor's ids hold newlines, so control characters are no fault here.
     check::length("call.tool_use_id", &wire_call.tool_use_id, 256)?;
+    let mode_stated = mode != i32::from(v1::Mode::Unspecified);
     let mode = mode_from_wire(mode)?;
     let interactivity = interactivity_from_wire(interactivity)?;
     let session_document = session_rules.map(session_document).transpose()?.flatten();
@@ -143,6 +148,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
             facts,
             sandboxed_execution: execution.is_some(),
         },
+        mode_stated,
         request_id,
         agent_version: agent.version,
         session_id,

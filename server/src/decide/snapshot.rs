@@ -18,7 +18,13 @@ use sha2::{Digest as _, Sha256};
 use crate::policies::{TeamPolicy, Unusable};
 
 type Key = [u8; 32];
-type ReadDocument = Result<Arc<PolicyDocument>, Arc<[Fault]>>;
+
+/// A document as far as it could be read, and what is wrong with it.
+#[derive(Clone)]
+struct ReadDocument {
+    document: Arc<PolicyDocument>,
+    faults: Arc<[Fault]>,
+}
 
 /// The caches.
 pub struct Snapshots {
@@ -30,7 +36,7 @@ pub struct Snapshots {
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) ruleset: Arc<EffectiveRuleset>,
-    /// Documents that could not be read: `file:line:column: fault`, the first fault of each.
+    /// Documents with faults, of which only denies and asks count: `file:line:column: fault`, the first fault of each.
     pub(super) faults: Vec<String>,
 }
 
@@ -59,10 +65,11 @@ impl Snapshots {
         let mut faults = Vec::new();
         for document in host_documents {
             let key = document_key(document);
-            match self.read(key, document) {
-                Ok(read) => documents.push(read),
-                Err(found) => faults.push(first_fault(document, &found)),
+            let read = self.read(key, document);
+            if !read.faults.is_empty() {
+                faults.push(first_fault(document, &read.faults));
             }
+            documents.push(read.document);
             parts.add(&key);
         }
         if let Some(session) = &question.session_document {
@@ -86,8 +93,17 @@ impl Snapshots {
         if let Some(read) = lock(&self.documents).get(&key).cloned() {
             return read;
         }
-        let read = PolicyDocument::parse(&document.text, document.origin.clone());
-        let read = read.map(Arc::new).map_err(Arc::from);
+        let read = match PolicyDocument::parse(&document.text, document.origin.clone()) {
+            Ok(read) => ReadDocument {
+                document: Arc::new(read),
+                faults: Arc::default(),
+            },
+            // What it surely denies stays denied; what it may deny besides is why nothing is allowed.
+            Err(faults) => ReadDocument {
+                document: Arc::new(PolicyDocument::restrictions(&document.text, document.origin.clone())),
+                faults: faults.into(),
+            },
+        };
         lock(&self.documents).put(key, read.clone());
         read
     }

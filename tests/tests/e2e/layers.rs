@@ -2,7 +2,7 @@
 
 use portcullis_tests::{
     Policy, Stack,
-    hook::{claude_bash, claude_says},
+    hook::{claude_bash, claude_says, cursor_says, cursor_shell},
 };
 
 fn claude(stack: &Stack, command: &str) -> String {
@@ -112,4 +112,35 @@ fn a_broken_document_allows_nothing_and_is_named() {
         assert_ne!(claude_says(&answer), "allow", "half a document may have lost a deny");
         assert!(answer.stdout.contains("policy.jsonc"), "{command}: {}", answer.stdout);
     }
+}
+
+#[test]
+fn what_a_faulty_document_denies_stays_denied() {
+    let stack = Stack::start();
+    stack.push_team(&Policy::new().allow("Bash(make *)"));
+    let file = stack.home().join(".config/portcullis/policy.jsonc");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, r#"{"permissions": {"deny": ["Bash(make clean)"]}}"#).unwrap();
+    assert_eq!(claude(&stack, "make test"), "allow", "positive control");
+    assert_eq!(claude(&stack, "make clean"), "deny", "positive control");
+    std::fs::write(&file, r#"{"permissions": {"deny": ["Bash(make clean)", "bash(x)"]}}"#).unwrap();
+    assert_eq!(claude(&stack, "make test"), "ask");
+    assert_eq!(claude(&stack, "make clean"), "deny");
+}
+
+#[test]
+fn the_documents_mode_counts_where_the_agent_names_none() {
+    let stack = Stack::start();
+    stack.push_team(&Policy::new());
+    let cursor = |command: &str| cursor_says(&stack.hook("cursor", &cursor_shell(&stack, command)));
+    assert_eq!(cursor("mkdir made"), "ask", "mode default asks");
+    let file = stack.home().join(".config/portcullis/policy.jsonc");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, r#"{"permissions": {"defaultMode": "acceptEdits"}}"#).unwrap();
+    assert_eq!(cursor("mkdir made"), "allow");
+    assert_eq!(
+        claude(&stack, "mkdir made"),
+        "ask",
+        "Claude Code says in which mode it is"
+    );
 }
