@@ -27,6 +27,9 @@ pub enum UpstreamError {
     /// There is no way to it.
     #[error("portcullis-server is out of reach: {0}")]
     OutOfReach(String),
+    /// It answered that it cannot.
+    #[error("portcullis-server is out of reach: {:?}: {}", .0.code(), .0.message())]
+    Failing(Status),
     /// The caller is at fault: pass this on.
     #[error("{}", .0.message())]
     Caller(Status),
@@ -126,7 +129,7 @@ fn sort(status: Status) -> UpstreamError {
         Code::InvalidArgument | Code::Unauthenticated | Code::PermissionDenied => {
             UpstreamError::Caller(Status::new(status.code(), status.message()))
         }
-        code => UpstreamError::OutOfReach(format!("{code:?}: {}", status.message())),
+        code => UpstreamError::Failing(Status::new(code, status.message())),
     }
 }
 

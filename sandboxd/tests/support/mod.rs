@@ -47,6 +47,8 @@ pub struct Script {
     pub valid_for: Duration,
     pub timeout: Option<Duration>,
     pub refuse: Option<Status>,
+    /// How the next outcome is refused.
+    pub refuse_outcome: Option<Status>,
     /// Changes claims before they are signed.
     pub claims: fn(&mut TicketClaims),
     pub profile: fn(&mut SandboxProfile),
@@ -58,6 +60,7 @@ impl Default for Script {
             valid_for: PATIENCE,
             timeout: None,
             refuse: None,
+            refuse_outcome: None,
             claims: |_| {},
             profile: |_| {},
         }
@@ -138,6 +141,9 @@ impl DecisionService for Handle {
         &self,
         request: Request<ReportOutcomeRequest>,
     ) -> Result<Response<ReportOutcomeResponse>, Status> {
+        if let Some(refusal) = self.0.script.lock().unwrap().refuse_outcome.take() {
+            return Err(refusal);
+        }
         self.0
             .outcomes
             .send_modify(|outcomes| outcomes.push(request.into_inner()));
@@ -430,6 +436,7 @@ impl Running {
         let mut finished = Finished::default();
         while let Some(message) = self.next().await {
             match message {
+                run_response::Message::StdinTaken(_) => {}
                 run_response::Message::Started(started) => finished.started = started.enforcement,
                 run_response::Message::Stdout(bytes) => finished.stdout.extend(bytes),
                 run_response::Message::Stderr(bytes) => finished.stderr.extend(bytes),
