@@ -73,6 +73,8 @@ pub struct FakeServer {
     pub script: Mutex<Script>,
     pub asked: Mutex<Vec<(DecideRequest, tonic::metadata::MetadataMap)>>,
     pub outcomes: watch::Sender<Vec<ReportOutcomeRequest>>,
+    /// What it says of itself, once it serves.
+    pub health: Mutex<Option<tonic_health::server::HealthReporter>>,
 }
 
 #[derive(Clone)]
@@ -169,6 +171,7 @@ impl FakeServer {
         Arc::new(Self {
             key: SigningKey::from_bytes(&[7; 32]),
             script: Mutex::default(),
+            health: Mutex::default(),
             asked: Mutex::default(),
             outcomes: watch::channel(Vec::new()).0,
         })
@@ -180,7 +183,10 @@ impl FakeServer {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
         let service = DecisionServiceServer::new(Handle(Arc::clone(self)));
-        let server = Server::builder().add_service(service);
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<DecisionServiceServer<Handle>>().await;
+        *self.health.lock().unwrap() = Some(health);
+        let server = Server::builder().add_service(service).add_service(health_service);
         let stopped = stop.clone();
         tokio::spawn(async move {
             // Dropped at once, connections and all: as if killed.
