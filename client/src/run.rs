@@ -1,13 +1,15 @@
 //! A run in the sandbox: a stream of input to the command, and of its output back.
 //!
-//! Everything is bounded: at most eight messages of input wait, then the sender waits too. Signals have their own
-//! queue and go first, so that a command that reads no input can still be interrupted. Dropping a [`Running`] ends the
-//! command: sandboxd kills what nobody listens to any more.
+//! Everything is bounded: at most eight messages of input are on their way, then the sender waits until the command has
+//! taken one. Signals have their own queue and go first, and as no more input than that is ever under way, a command that
+//! reads none can still be interrupted. Dropping a [`Running`] ends the command: sandboxd kills what nobody listens to any
+//! more.
 
 use std::{
     ffi::OsString,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -16,13 +18,16 @@ use portcullis_proto::v1::{
     self, run_request::Message, run_response::Message as Reply, sandbox_service_client::SandboxServiceClient,
 };
 use serde::Serialize;
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
 use tokio_stream::Stream;
 use tonic::{Streaming, transport::Channel};
 
 use crate::{CallError, Permit, connect::Link, host::Enforcement};
 
-/// Messages of input that may wait: with 64 KiB each, half a megabyte.
+/// Messages of input that may be on their way: with 64 KiB each, half a megabyte. sandboxd lets twice as many wait.
 const QUEUED: usize = 8;
 
 /// Most bytes of input in one message.
@@ -42,6 +47,8 @@ pub struct Running {
 pub struct Input {
     data: mpsc::Sender<v1::RunRequest>,
     signals: mpsc::Sender<v1::RunRequest>,
+    /// One permit per message of input that may be sent; closed when the run is over.
+    window: Arc<Semaphore>,
 }
 
 /// The run is over: input goes nowhere.
@@ -110,12 +117,14 @@ impl Outcome {
 }
 
 impl Input {
-    /// Sends bytes to the command's standard input; waits while it does not read.
+    /// Sends bytes to the command's standard input; waits while it does not read. That it has read is learnt by
+    /// [`Running::next`], which therefore has to be called meanwhile.
     ///
     /// # Errors
     /// If the run has ended.
     pub async fn write(&self, bytes: &[u8]) -> Result<(), RunEnded> {
         for part in bytes.chunks(MAX_INPUT_BYTES) {
+            self.window.acquire().await.map_err(|_| RunEnded)?.forget();
             let message = Message::Stdin(part.to_vec());
             self.data.send(request(message)).await.map_err(|_| RunEnded)?;
         }
@@ -169,7 +178,11 @@ impl Running {
         let replies = link.answer(client.run(request)).await?;
         Ok(Self {
             replies,
-            input: Input { data, signals },
+            input: Input {
+                data,
+                signals,
+                window: Arc::new(Semaphore::new(QUEUED)),
+            },
             link,
             ended: false,
         })
@@ -201,7 +214,15 @@ impl Running {
                 Some(Reply::Stderr(bytes)) => Event::Stderr(bytes),
                 Some(Reply::Exit(outcome)) => {
                     self.ended = true;
+                    self.input.window.close();
                     Event::Ended(Outcome::from_wire(outcome))
+                }
+                Some(Reply::StdinTaken(_)) => {
+                    // Never more than at the start, whatever the other end claims.
+                    if self.input.window.available_permits() < QUEUED {
+                        self.input.window.add_permits(1);
+                    }
+                    continue;
                 }
                 // A message of a later version.
                 None => continue,
@@ -228,6 +249,12 @@ impl Running {
                 after: limit,
             }),
         }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.input.window.close();
     }
 }
 
@@ -300,7 +327,8 @@ mod tests {
         use tokio_stream::StreamExt as _;
         let (data, data_queue) = mpsc::channel(QUEUED);
         let (signals, signal_queue) = mpsc::channel(QUEUED);
-        let input = Input { data, signals };
+        let window = Arc::new(Semaphore::new(QUEUED));
+        let input = Input { data, signals, window };
         input.write(b"x").await.unwrap();
         input.signal(2).await.unwrap();
         let mut requests = Requests {

@@ -69,8 +69,11 @@ impl Token {
         };
         let mut text = String::new();
         fs::File::open(file)
-            .and_then(|open| open.take(MAX_FILE_BYTES).read_to_string(&mut text))
+            .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
             .map_err(unreadable)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(TokenError::Malformed { file: file.to_owned() });
+        }
         let mut token = Self::new(text.trim_end_matches(['\n', '\r']))
             .map_err(|_| TokenError::Malformed { file: file.to_owned() })?;
         token.file = Some(file.to_owned());
@@ -121,6 +124,8 @@ mod tests {
             fs::write(&file, text).unwrap();
             assert_eq!(Token::read(&file).is_ok(), good, "{text:?}");
         }
+        fs::write(&file, "a".repeat(5000)).unwrap();
+        assert!(Token::read(&file).is_err(), "the beginning of another file is no token");
         assert!(matches!(
             Token::read(&folder.path().join("absent")),
             Err(TokenError::Unreadable { .. })

@@ -72,7 +72,7 @@ impl DecisionService for Edge {
             .map(Response::new)
             .map_err(|error| match error {
                 UpstreamError::Caller(status) => status,
-                UpstreamError::OutOfReach(_) => Status::unavailable(error.to_string()),
+                UpstreamError::OutOfReach(_) | UpstreamError::Failing(_) => Status::unavailable(error.to_string()),
             })
     }
 

@@ -29,6 +29,10 @@ impl HostService for Host {
                 client.list_ticket_keys(request).await
             })
             .await;
+        let answers = match answers {
+            Ok(_) => daemon.upstream.decides().await,
+            Err(error) => Err(error),
+        };
         let spool = Arc::clone(&daemon.spool);
         let waiting = blocking(move || spool.waiting().len()).await?;
         let running = MAX_RUNS.saturating_sub(daemon.runs.available_permits());

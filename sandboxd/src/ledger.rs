@@ -2,9 +2,10 @@
 //!
 //! An id is on the disk before the command is launched. The file only grows while the daemon runs and is rewritten at its
 //! start without what is too old to matter. A line that a crash cut off is dropped then: its command was not launched,
-//! as the launch waits for the whole line.
+//! as the launch waits for the whole line. A second line says that the run has ended and its outcome is kept; where it is
+//! missing at the start, the daemon died during the run, and says so to the server.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -22,6 +23,9 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Largest file that is read, in bytes: more than 100,000 ids.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
+/// What follows the id of a run whose outcome is kept.
+const DONE: &str = " done";
+
 /// Why a ticket cannot be redeemed.
 #[derive(Debug, thiserror::Error)]
 pub enum RedeemError {
@@ -37,6 +41,8 @@ pub enum RedeemError {
 struct State {
     file: File,
     used: HashMap<Uuid, u64>,
+    /// Used, and the outcome is not kept yet.
+    open: HashSet<Uuid>,
     /// A write failed: what the disk holds is not known any more.
     poisoned: bool,
 }
@@ -72,12 +78,28 @@ impl Ledger {
             })
             .filter(|&(_, at): &(Uuid, u64)| at >= oldest)
             .collect();
-        let compacted: String = used.iter().map(|(id, at)| line(*id, *at)).collect();
+        let done: HashSet<Uuid> = whole
+            .lines()
+            .filter_map(|line| line.strip_suffix(DONE)?.parse().ok())
+            .collect();
+        let open: HashSet<Uuid> = used.keys().filter(|id| !done.contains(id)).copied().collect();
+        let compacted: String = used
+            .iter()
+            .map(|(id, at)| {
+                line(*id, *at)
+                    + &if open.contains(id) {
+                        String::new()
+                    } else {
+                        done_line(*id)
+                    }
+            })
+            .collect();
         durable::replace(path, compacted.as_bytes())?;
         let file = File::options().append(true).mode(0o600).open(path)?;
         Ok(Self(Mutex::new(State {
             file,
             used,
+            open,
             poisoned: false,
         })))
     }
@@ -106,7 +128,24 @@ impl Ledger {
             return Err(RedeemError::Storage(error));
         }
         state.used.insert(id, at);
+        state.open.insert(id);
         Ok(())
+    }
+
+    /// Notes that the outcome of a run is kept. Does not wait for the disk: forgotten, it is told twice, and the server
+    /// keeps the first.
+    pub fn finish(&self, id: Uuid) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.open.remove(&id) && !state.poisoned && state.file.write_all(done_line(id).as_bytes()).is_err() {
+            state.poisoned = true;
+        }
+    }
+
+    /// The runs without a kept outcome. Directly after [`Self::open`]: those that an earlier daemon did not survive.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<Uuid> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.open.iter().copied().collect()
     }
 
     /// Whether a ticket was used.
@@ -124,6 +163,10 @@ fn line(id: Uuid, at: u64) -> String {
     format!("{id} {at}\n")
 }
 
+fn done_line(id: Uuid) -> String {
+    format!("{id}{DONE}\n")
+}
+
 fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -133,6 +176,25 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_without_a_kept_outcome_is_found_at_the_next_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("redeemed");
+        let (ended, died) = (Uuid::now_v7(), Uuid::now_v7());
+        let ledger = Ledger::open(&path).unwrap();
+        ledger.redeem(ended).unwrap();
+        ledger.redeem(died).unwrap();
+        ledger.finish(ended);
+        for _ in 0..2 {
+            let ledger = Ledger::open(&path).unwrap();
+            assert_eq!(ledger.unfinished(), [died]);
+            assert!(ledger.is_used(ended) && ledger.is_used(died));
+        }
+        Ledger::open(&path).unwrap().finish(died);
+        let ledger = Ledger::open(&path).unwrap();
+        assert!(ledger.unfinished().is_empty() && ledger.is_used(died));
+    }
 
     #[test]
     fn a_used_ticket_stays_used_after_a_restart_and_a_torn_line() {

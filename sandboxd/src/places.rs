@@ -135,15 +135,25 @@ impl Places {
     /// All that is ours: changing it needs a person.
     #[must_use]
     pub fn own(&self) -> Vec<PathBuf> {
-        let programs = [
+        [self.own_folders(), self.own_files()].concat()
+    }
+
+    /// Our folders.
+    #[must_use]
+    pub fn own_folders(&self) -> Vec<PathBuf> {
+        vec![self.data.clone(), self.config.clone()]
+    }
+
+    /// Our programs.
+    #[must_use]
+    pub fn own_files(&self) -> Vec<PathBuf> {
+        [
             "portcullis",
             "portcullis-server",
             "portcullis-sandboxd",
             "portcullis-launch",
-        ];
-        [self.data.clone(), self.config.clone()]
-            .into_iter()
-            .chain(programs.map(|name| self.programs.join(name)))
-            .collect()
+        ]
+        .map(|name| self.programs.join(name))
+        .to_vec()
     }
 }

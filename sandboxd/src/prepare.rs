@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use portcullis_proto::v1::{NetworkAccess, SandboxProfile, WorkspaceAccess};
 
+use crate::durable;
 use crate::launch::spec::Layout;
 use crate::protect::{self, Plan, sockets};
 
@@ -30,6 +31,18 @@ pub enum Unpreparable {
     /// A folder that is never writable as a whole.
     #[error("`{}` is too wide, or belongs to the kernel", .0.display())]
     TooWide(PathBuf),
+    /// A writable folder that is Portcullis' own.
+    #[error("`{}` belongs to Portcullis, so no command may write there", .0.display())]
+    Own(PathBuf),
+    /// A folder of Portcullis that does not exist, in a writable folder, and cannot be made: a command could make it.
+    #[error("cannot make `{}`, which has to be there to be protected", path.display())]
+    Unmade {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// A hidden path contains the workspace.
     #[error("the hidden path `{}` contains the workspace", .0.display())]
     HiddenWorkspace(PathBuf),
@@ -49,6 +62,11 @@ pub struct Prepared {
 pub struct Extras {
     /// Paths that are hidden whatever the profile says: this daemon's own secrets.
     pub masked: Vec<PathBuf>,
+    /// Folders of Portcullis: inside a writable folder they stay read-only and where they are. Made if they do not exist, as
+    /// what is not there cannot be protected.
+    pub own_folders: Vec<PathBuf>,
+    /// Files of Portcullis: the same, but those that do not exist are left out.
+    pub own_files: Vec<PathBuf>,
     /// Paths that stay read-only even in a writable folder.
     pub read_only: Vec<PathBuf>,
     /// `/tmp` stays closed.
@@ -109,6 +127,7 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         .into_iter()
         .partition(|path| protect::is_within(path, &read_write) && !read_write.contains(path));
     plan.protected.extend(inside);
+    protect_own(extras, &read_write, &mut plan)?;
     plan.protected.sort();
     plan.protected.dedup();
 
@@ -136,4 +155,46 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         tmp_read_only: extras.tmp_read_only,
     };
     Ok(Prepared { layout, plan })
+}
+
+/// Adds what of Portcullis' own lies in a writable folder. Whoever could replace the data directory or the person's policy
+/// would choose what is decided next, and by whom.
+fn protect_own(extras: &Extras, read_write: &[PathBuf], plan: &mut Plan) -> Result<(), Unpreparable> {
+    for path in &extras.own_folders {
+        if !path.exists() && protect::is_within(&real_as_far_as_it_exists(path), read_write) {
+            durable::private_folder(path).map_err(|source| Unpreparable::Unmade {
+                path: path.clone(),
+                source,
+            })?;
+        }
+    }
+    for path in extras.own_folders.iter().chain(&extras.own_files) {
+        let links = path.ancestors().filter(|part| part.is_symlink());
+        for link in links.filter(|link| protect::is_within(&real_as_far_as_it_exists(&parent(link)), read_write)) {
+            plan.missing.push(format!(
+                "own files: `{}` is a link in a writable folder, which a command can replace",
+                link.display()
+            ));
+        }
+        let Ok(real) = path.canonicalize() else { continue };
+        if let Some(root) = read_write.iter().find(|root| root.starts_with(&real)) {
+            return Err(Unpreparable::Own(root.clone()));
+        }
+        if protect::is_within(&real, read_write) {
+            plan.protected.push(real);
+        }
+    }
+    Ok(())
+}
+
+fn parent(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(path).to_path_buf()
+}
+
+/// The real path of the nearest ancestor that exists, with the rest as it is named.
+fn real_as_far_as_it_exists(path: &Path) -> PathBuf {
+    let nearest = path
+        .ancestors()
+        .find_map(|ancestor| Some((ancestor.canonicalize().ok()?, path.strip_prefix(ancestor).ok()?)));
+    nearest.map_or_else(|| path.to_path_buf(), |(real, rest)| real.join(rest))
 }

@@ -114,6 +114,8 @@ impl Sandbox {
             checks::unmoved(&checked.seen, &start.cwd, &profile.roots)?;
             let extras = Extras {
                 masked: daemon.places.secret(),
+                own_folders: daemon.places.own_folders(),
+                own_files: daemon.places.own_files(),
                 ..Extras::default()
             };
             let prepared = prepare(&profile, &extras).map_err(|error| Refusal::Profile(error.to_string()))?;

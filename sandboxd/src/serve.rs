@@ -12,8 +12,10 @@ use portcullis_proto::address::InvalidAddress;
 use portcullis_proto::v1::decision_service_server::DecisionServiceServer;
 use portcullis_proto::v1::host_service_server::HostServiceServer;
 use portcullis_proto::v1::sandbox_service_server::SandboxServiceServer;
+use portcullis_proto::v1::{Outcome, ReportOutcomeRequest, outcome};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_stream::wrappers::UnixListenerStream;
+use tokio_stream::{Stream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 
@@ -31,6 +33,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// Most calls at the same time on one connection.
 const CALLS_PER_CONNECTION: usize = 256;
+
+/// Pause after a failure to accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Largest message of a run, in bytes: a command and an environment of the most that the kernel takes, and a ticket.
 const MAX_RUN_MESSAGE: usize = 4 * 1024 * 1024;
@@ -139,6 +144,7 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
         source,
     })?;
     let daemon = Arc::new(Daemon::open(places, host_id, upstream, ledger));
+    report_interrupted(&daemon);
     Ok(Bound {
         daemon,
         socket,
@@ -176,7 +182,7 @@ impl Bound {
             .add_service(decisions)
             .add_service(runs)
             .add_service(HostServiceServer::new(Host(Arc::clone(&daemon))))
-            .serve_with_incoming_shutdown(UnixListenerStream::new(listener), stop.clone().cancelled_owned());
+            .serve_with_incoming_shutdown(paced(UnixListenerStream::new(listener)), stop.clone().cancelled_owned());
         let ending = async {
             stop.cancelled().await;
             tokio::time::sleep(DRAIN).await;
@@ -209,6 +215,36 @@ fn certificates(path: PathBuf) -> Result<String, ServeError> {
         Ok(_) => Ok(text),
         Err(source) => Err(ServeError::Certificates { path, source }),
     }
+}
+
+/// Tells what became of the commands that an earlier daemon did not survive: they died with it.
+fn report_interrupted(daemon: &Daemon) {
+    for id in daemon.ledger.unfinished() {
+        let report = ReportOutcomeRequest {
+            decision_id: id.to_string(),
+            outcome: Some(Outcome {
+                end: Some(outcome::End::Signal(libc::SIGKILL.unsigned_abs())),
+                ended_by: "crash".to_owned(),
+                ..Outcome::default()
+            }),
+        };
+        match daemon.spool.put(&report) {
+            Ok(()) => daemon.ledger.finish(id),
+            Err(error) => tracing::error!(decision = %id, %error, "an outcome cannot be kept"),
+        }
+    }
+}
+
+/// Passes connections on. After a failure to accept (no open files left) it waits a moment: until something is closed, the
+/// next attempt fails at once too.
+fn paced<T>(accepted: impl Stream<Item = io::Result<T>>) -> impl Stream<Item = io::Result<T>> {
+    accepted.then(|connection| async {
+        if let Err(error) = &connection {
+            tracing::warn!(%error, "cannot accept a connection");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
+        connection
+    })
 }
 
 /// One daemon per data directory, or two would each redeem the same ticket.
@@ -253,4 +289,18 @@ async fn listen(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failure_to_accept_is_waited_out_and_not_the_end() {
+        let accepted = tokio_stream::iter([Ok(1), Err(io::Error::other("no open files")), Ok(2)]);
+        let begun = std::time::Instant::now();
+        let passed: Vec<_> = paced(accepted).map(|connection| connection.ok()).collect().await;
+        assert_eq!(passed, [Some(1), None, Some(2)]);
+        assert!(begun.elapsed() >= ACCEPT_PAUSE);
+    }
 }

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_proto::v1::ReportOutcomeRequest;
+use portcullis_proto::v1::{ReportOutcomeRequest, outcome};
 use prost::Message as _;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tonic::Code;
 use uuid::Uuid;
 
 use crate::durable;
@@ -26,6 +27,13 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::fro
 
 /// Largest outcome, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Most lines of an enforcement's list, and longest line, in bytes, that a server takes.
+const MAX_LINES: usize = 64;
+const MAX_LINE: usize = 1024;
+
+/// Longest reason why a command did not start, in bytes.
+const MAX_REASON: usize = 4096;
 
 /// The spool.
 #[derive(Debug)]
@@ -44,13 +52,15 @@ impl Spool {
         }
     }
 
-    /// Keeps an outcome. Waits for the disk.
+    /// Keeps an outcome, shortened to what a server takes. Waits for the disk.
     ///
     /// # Errors
     /// If it cannot be made durable.
     pub fn put(&self, outcome: &ReportOutcomeRequest) -> io::Result<()> {
         // Ids of version 7 sort by time.
         let path = self.folder.join(format!("{}.outcome", Uuid::now_v7()));
+        let mut outcome = outcome.clone();
+        shorten(&mut outcome);
         durable::replace(&path, &outcome.encode_to_vec())?;
         self.arrived.notify_one();
         Ok(())
@@ -115,7 +125,7 @@ impl Spool {
                     .await?
                     .map_err(|error| error.to_string())?,
                 // The server will never take it; keeping it would block all others.
-                Err(UpstreamError::Caller(status)) if status.code() == tonic::Code::InvalidArgument => {
+                Err(UpstreamError::Caller(status) | UpstreamError::Failing(status)) if is_final(status.code()) => {
                     tracing::error!(message = status.message(), "the server refuses an outcome");
                     set_aside(path, "refused").await?;
                 }
@@ -124,6 +134,50 @@ impl Spool {
         }
         Ok(())
     }
+}
+
+/// What is too long would make the server refuse the whole outcome, and names in a workspace, which are part of it, may
+/// be of any length and number.
+fn shorten(report: &mut ReportOutcomeRequest) {
+    let Some(outcome) = &mut report.outcome else { return };
+    if let Some(outcome::End::NotStarted(why)) = &mut outcome.end {
+        cut(why, MAX_REASON);
+    }
+    for lines in outcome
+        .enforcement
+        .iter_mut()
+        .flat_map(|enforcement| [&mut enforcement.mechanisms, &mut enforcement.missing])
+    {
+        if lines.len() > MAX_LINES {
+            let more = lines.len() - (MAX_LINES - 1);
+            lines.truncate(MAX_LINES - 1);
+            lines.push(format!("and {more} more"));
+        }
+        for line in lines {
+            cut(line, MAX_LINE);
+        }
+    }
+}
+
+/// Cuts a text to at most this many bytes, with a mark where it was cut.
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        let mut end = most.saturating_sub('…'.len_utf8());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push('…');
+    }
+}
+
+/// Whether an outcome that was refused so will be refused for ever: it is malformed, or its decision is not one that this
+/// server has on record as allowed (a database that was restored or begun anew), or has another outcome already.
+fn is_final(code: Code) -> bool {
+    matches!(
+        code,
+        Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition | Code::AlreadyExists
+    )
 }
 
 fn read(path: &Path) -> Option<ReportOutcomeRequest> {
@@ -149,6 +203,31 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_outcome_of_any_size_is_one_that_the_server_takes() {
+        use portcullis_proto::v1::{Enforcement, EnforcementStatus, Outcome};
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().to_path_buf());
+        let outcome = Outcome {
+            end: Some(outcome::End::NotStarted("ä".repeat(5000))),
+            enforcement: Some(Enforcement {
+                status: EnforcementStatus::Partial.into(),
+                missing: vec!["x".repeat(4000); 100],
+                ..Enforcement::default()
+            }),
+            ..Outcome::default()
+        };
+        assert!(portcullis_proto::convert::outcome_from_wire(&outcome).is_err());
+        let report = ReportOutcomeRequest {
+            decision_id: "a".to_owned(),
+            outcome: Some(outcome),
+        };
+        spool.put(&report).unwrap();
+        let kept = read(spool.waiting().first().unwrap()).unwrap().outcome.unwrap();
+        portcullis_proto::convert::outcome_from_wire(&kept).unwrap();
+        assert_eq!(kept.enforcement.unwrap().missing.last().unwrap(), "and 37 more");
+    }
 
     #[test]
     fn what_is_put_is_read_back_oldest_first() {

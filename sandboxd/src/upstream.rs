@@ -9,9 +9,13 @@ use portcullis_proto::MAX_REQUEST_BYTES;
 use portcullis_proto::address::endpoint;
 use portcullis_proto::metadata::{AGENT_AUTHORIZATION, AUTHORIZATION};
 use portcullis_proto::v1::decision_service_client::DecisionServiceClient;
+use portcullis_proto::v1::decision_service_server::SERVICE_NAME;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 /// Longest wait for an answer: a second less than the client waits, so that it gets ours.
 pub const DEADLINE: Duration = Duration::from_secs(4);
@@ -28,6 +32,9 @@ pub enum UpstreamError {
     /// There is no way to it.
     #[error("portcullis-server is out of reach: {0}")]
     OutOfReach(String),
+    /// It answered that it cannot.
+    #[error("portcullis-server is out of reach: {:?}: {}", .0.code(), .0.message())]
+    Failing(Status),
     /// The caller is at fault: pass this on.
     #[error("{}", .0.message())]
     Caller(Status),
@@ -102,14 +109,38 @@ impl Upstream {
         match tokio::time::timeout(DEADLINE, call(client, request)).await {
             Ok(Ok(response)) => Ok(response.into_inner()),
             Ok(Err(status)) => Err(sort(status)),
-            Err(_) => Err(UpstreamError::OutOfReach(format!(
-                "no answer within {} s",
-                DEADLINE.as_secs()
+            Err(_) => Err(late()),
+        }
+    }
+
+    /// Whether the server says of itself that it decides: with a storage that has failed it still answers, and allows
+    /// nothing.
+    ///
+    /// # Errors
+    /// It does not, or does not say.
+    pub async fn decides(&self) -> Result<(), UpstreamError> {
+        let channel = self.channel().await.map_err(UpstreamError::OutOfReach)?;
+        let question = HealthCheckRequest {
+            service: SERVICE_NAME.to_owned(),
+        };
+        let mut client = HealthClient::new(channel);
+        match tokio::time::timeout(DEADLINE, client.check(question)).await {
+            Ok(Ok(answer)) if answer.get_ref().status() == ServingStatus::Serving => Ok(()),
+            Ok(Ok(_)) => Err(UpstreamError::Failing(Status::unavailable(
+                "it decides nothing any more; its log says why",
             ))),
+            Ok(Err(status)) => Err(sort(status)),
+            Err(_) => Err(late()),
         }
     }
 
     async fn client(&self) -> Result<DecisionServiceClient<Channel>, String> {
+        Ok(DecisionServiceClient::new(self.channel().await?)
+            .max_encoding_message_size(MAX_REQUEST_BYTES)
+            .max_decoding_message_size(MAX_REQUEST_BYTES))
+    }
+
+    async fn channel(&self) -> Result<Channel, String> {
         let address = self.address().await?;
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let channel = match &*connection {
@@ -122,10 +153,12 @@ impl Upstream {
                 channel
             }
         };
-        Ok(DecisionServiceClient::new(channel)
-            .max_encoding_message_size(MAX_REQUEST_BYTES)
-            .max_decoding_message_size(MAX_REQUEST_BYTES))
+        Ok(channel)
     }
+}
+
+fn late() -> UpstreamError {
+    UpstreamError::OutOfReach(format!("no answer within {} s", DEADLINE.as_secs()))
 }
 
 /// Only what the caller can mend is passed on; everything else becomes ask or deny here.
@@ -134,7 +167,7 @@ fn sort(status: Status) -> UpstreamError {
         Code::InvalidArgument | Code::Unauthenticated | Code::PermissionDenied => {
             UpstreamError::Caller(Status::new(status.code(), status.message()))
         }
-        code => UpstreamError::OutOfReach(format!("{code:?}: {}", status.message())),
+        code => UpstreamError::Failing(Status::new(code, status.message())),
     }
 }
 

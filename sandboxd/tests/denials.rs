@@ -103,6 +103,43 @@ async fn our_tokens_sockets_and_state_are_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_folders_cannot_be_replaced_where_the_workspace_contains_them() {
+    let mut host = Host::start().await;
+    // As for somebody who works in their home folder, and has no policy of their own yet.
+    host.workspace = host.folder.path().canonicalize().unwrap();
+    let nested = host.workspace.join("home/nested");
+    std::fs::create_dir_all(&nested).unwrap();
+    assert!(!host.places.config.exists());
+    for (refused, allowed) in [
+        ("mv data data2", "mv home home2"),
+        ("touch data/x", "touch x"),
+        ("mv config config2", "mv home2 home"),
+        (
+            "mkdir -p config && echo '{}' > config/policy.jsonc",
+            "echo '{}' > home/policy.jsonc",
+        ),
+        ("rm -rf config", "rm -rf home"),
+    ] {
+        let finished = host.bash(refused).await;
+        assert_ne!(finished.code(), Some(0), "{refused}: {finished:?}");
+        let finished = host.bash(allowed).await;
+        assert_eq!(finished.code(), Some(0), "{allowed}: {finished:?}");
+    }
+    assert!(host.places.socket().exists() && host.places.config.is_dir());
+    assert!(!host.places.config.join("policy.jsonc").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workspace_in_our_own_folders_is_refused() {
+    let mut host = Host::start().await;
+    host.workspace = host.places.config.join("rules");
+    std::fs::create_dir_all(&host.workspace).unwrap();
+    let (_, start) = host.start_for(&["true"]).await;
+    let refused = host.launch(start).await.err().unwrap();
+    assert!(refused.message().contains("belongs to Portcullis"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_right_and_no_process_of_the_outside_is_there() {
     let host = Host::start().await;
     let finished = host

@@ -8,6 +8,7 @@
 
 mod support;
 
+use portcullis_proto::v1::decision_service_server::DecisionServiceServer;
 use portcullis_proto::v1::*;
 use support::{Host, with_token};
 use tonic::{Code, Status};
@@ -142,6 +143,17 @@ async fn without_a_server_the_answer_is_ask_or_deny() {
         request: Some(host.question(&["true"])),
     }));
     assert_eq!(explained.await.unwrap_err().code(), Code::Unavailable);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_answers_and_decides_nothing_is_not_well() {
+    let host = Host::start().await;
+    let status = host.host().status(StatusRequest {}).await.unwrap().into_inner();
+    assert_eq!(status.server_failure, "");
+    let health = host.server.health.lock().unwrap().clone().unwrap();
+    health.set_not_serving::<DecisionServiceServer<support::Handle>>().await;
+    let status = host.host().status(StatusRequest {}).await.unwrap().into_inner();
+    assert!(status.server_failure.contains("decides nothing"), "{status:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -221,6 +221,30 @@ async fn an_outcome_waits_for_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outcome_that_is_refused_for_good_blocks_no_other() {
+    let host = Host::start().await;
+    for code in [
+        tonic::Code::InvalidArgument,
+        tonic::Code::NotFound,
+        tonic::Code::FailedPrecondition,
+        tonic::Code::AlreadyExists,
+    ] {
+        host.script(|script| script.refuse_outcome = Some(tonic::Status::new(code, "never")));
+        assert_eq!(host.run(&["true"]).await.code(), Some(0));
+        let next = host.run(&["true"]).await;
+        host.server.outcome(&next.decision_id).await;
+    }
+    // Kept for a person to look at.
+    let aside = std::fs::read_dir(host.places.spool()).unwrap().flatten();
+    let refused = aside.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "refused"));
+    assert_eq!(refused.count(), 4);
+    // What may pass is tried again.
+    host.script(|script| script.refuse_outcome = Some(tonic::Status::unavailable("busy")));
+    let retried = host.run(&["true"]).await;
+    host.server.outcome(&retried.decision_id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_protected_name_that_appears_is_put_aside_before_the_result() {
     let host = Host::start().await;
     let line =
@@ -269,7 +293,7 @@ async fn a_killed_daemon_takes_runs_along_and_forgets_no_used_ticket() {
     host.stop().await;
     let mut daemon = real_daemon(&mut host).await;
     let mut pipe = lifeline(&host);
-    let (_, start) = host.start_for(&["bash", "-c", ORPHAN]).await;
+    let (decision_id, start) = host.start_for(&["bash", "-c", ORPHAN]).await;
     let _running = host.launch(start.clone()).await.unwrap();
     wait_for_birth(&mut pipe).await;
     daemon.kill().await.unwrap();
@@ -278,6 +302,12 @@ async fn a_killed_daemon_takes_runs_along_and_forgets_no_used_ticket() {
     let mut daemon = real_daemon(&mut host).await;
     let status = host.launch(start).await.err().expect("a refusal");
     assert!(status.message().contains("replayed"), "{status:?}");
+    // And what became of the command is told.
+    let outcome = host.server.outcome(&decision_id).await;
+    assert_eq!(
+        (outcome.end, outcome.ended_by.as_str()),
+        (Some(outcome::End::Signal(9)), "crash")
+    );
     assert_eq!(host.run(&["true"]).await.code(), Some(0));
     let terminated = rustix::process::Pid::from_raw(i32::try_from(daemon.id().unwrap()).unwrap()).unwrap();
     rustix::process::kill_process(terminated, rustix::process::Signal::TERM).unwrap();

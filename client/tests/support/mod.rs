@@ -213,6 +213,9 @@ impl v1::sandbox_service_server::SandboxService for Service {
             match start.argv[0].as_str() {
                 "echo-stdin" | "count-stdin" => {
                     while let Ok(Some(message)) = input.message().await {
+                        if matches!(message.message, Some(In::Stdin(_))) {
+                            let _ = send(Out::StdinTaken(v1::RunStdinTaken {})).await;
+                        }
                         match message.message {
                             Some(In::Stdin(bytes)) if start.argv[0] == "echo-stdin" => {
                                 let _ = send(Out::Stdout(bytes)).await;

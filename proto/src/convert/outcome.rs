@@ -54,8 +54,8 @@ pub fn outcome_from_wire(outcome: &v1::Outcome) -> Result<Ended, InvalidMessage>
             }
         }
     }
-    if !["", "timeout", "disconnect", "shutdown"].contains(&outcome.ended_by.as_str()) {
-        let fault = "is not timeout, disconnect, shutdown or empty";
+    if !["", "timeout", "disconnect", "shutdown", "crash"].contains(&outcome.ended_by.as_str()) {
+        let fault = "is not timeout, disconnect, shutdown, crash or empty";
         return Err(InvalidMessage::new("outcome.ended_by", fault));
     }
     Ok(ended)

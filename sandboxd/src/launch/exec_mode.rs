@@ -190,9 +190,9 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         ..SandboxProfile::default()
     };
     let extras = Extras {
-        masked: Vec::new(),
         read_only: policy.additional_readonly_paths,
         tmp_read_only: policy.disable_tmp_write,
+        ..Extras::default()
     };
     let prepared = prepare(&profile, &extras)?;
     let name = arguments

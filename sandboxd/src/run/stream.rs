@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_proto::v1::{
-    Enforcement, Outcome, ReportOutcomeRequest, RunRequest, RunResponse, RunStarted, outcome, run_request, run_response,
+    Enforcement, Outcome, ReportOutcomeRequest, RunRequest, RunResponse, RunStarted, RunStdinTaken, outcome,
+    run_request, run_response,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -23,7 +24,8 @@ const PIECE: usize = 32 * 1024;
 /// Largest piece of standard input in one message, in bytes. More is a broken caller, and ends the run.
 const MAX_INPUT: usize = 64 * 1024;
 
-/// Pieces of standard input that wait for the command. Signals behind them are still heard.
+/// Pieces of standard input that wait for the command: twice as many as a caller may send before it hears that one was
+/// taken, so that signals behind them are still heard.
 const WAITING_INPUT: usize = 16;
 
 /// Signals that wait for the command.
@@ -119,7 +121,7 @@ impl Run {
         } = launched;
         let (signals, mut signals_in) = mpsc::channel(WAITING_SIGNALS);
         let gone = CancellationToken::new();
-        let input = tokio::spawn(take_input(messages, stdin, signals, gone.clone()));
+        let input = tokio::spawn(take_input(messages, stdin, signals, to_caller.clone(), gone.clone()));
         let out = stdout.map(|pipe| tokio::spawn(pass_output(pipe, to_caller.clone(), run_response::Message::Stdout)));
         let err = stderr.map(|pipe| tokio::spawn(pass_output(pipe, to_caller.clone(), run_response::Message::Stderr)));
 
@@ -198,7 +200,11 @@ impl Run {
             outcome: Some(outcome),
         };
         match tokio::task::spawn_blocking(move || spool.put(&report)).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => {
+                if let Ok(id) = self.decision_id.parse() {
+                    self.daemon.ledger.finish(id);
+                }
+            }
             Ok(Err(error)) => tracing::error!(decision = self.decision_id, %error, "an outcome cannot be kept"),
             Err(error) => tracing::error!(decision = self.decision_id, %error, "an outcome cannot be kept"),
         }
@@ -257,14 +263,19 @@ async fn take_input(
     mut messages: Streaming<RunRequest>,
     stdin: Option<tokio::process::ChildStdin>,
     signals: mpsc::Sender<u8>,
+    to_caller: ToCaller,
     gone: CancellationToken,
 ) {
     let (pieces, mut waiting) = mpsc::channel::<Vec<u8>>(WAITING_INPUT);
+    let taken = || Ok(message(run_response::Message::StdinTaken(RunStdinTaken {})));
+    let tell = to_caller.clone();
     let writer = tokio::spawn(async move {
         let Some(mut stdin) = stdin else { return };
         while let Some(piece) = waiting.recv().await {
             // The command does not read any more: the rest is dropped, as a pipe would.
-            if stdin.write_all(&piece).await.is_err() {
+            let written = stdin.write_all(&piece).await;
+            let _ = tell.send(taken()).await;
+            if written.is_err() {
                 break;
             }
         }
@@ -278,6 +289,10 @@ async fn take_input(
                     && open.send(bytes).await.is_err()
                 {
                     pieces = None;
+                }
+                if pieces.is_none() {
+                    // Without a wait: a caller that reads nothing is to be heard all the same.
+                    let _ = to_caller.try_send(taken());
                 }
             }
             Some(run_request::Message::StdinClosed(_)) => pieces = None,

@@ -47,6 +47,8 @@ pub struct Script {
     pub valid_for: Duration,
     pub timeout: Option<Duration>,
     pub refuse: Option<Status>,
+    /// How the next outcome is refused.
+    pub refuse_outcome: Option<Status>,
     /// Changes claims before they are signed.
     pub claims: fn(&mut TicketClaims),
     pub profile: fn(&mut SandboxProfile),
@@ -58,6 +60,7 @@ impl Default for Script {
             valid_for: PATIENCE,
             timeout: None,
             refuse: None,
+            refuse_outcome: None,
             claims: |_| {},
             profile: |_| {},
         }
@@ -70,6 +73,8 @@ pub struct FakeServer {
     pub script: Mutex<Script>,
     pub asked: Mutex<Vec<(DecideRequest, tonic::metadata::MetadataMap)>>,
     pub outcomes: watch::Sender<Vec<ReportOutcomeRequest>>,
+    /// What it says of itself, once it serves.
+    pub health: Mutex<Option<tonic_health::server::HealthReporter>>,
 }
 
 #[derive(Clone)]
@@ -138,6 +143,9 @@ impl DecisionService for Handle {
         &self,
         request: Request<ReportOutcomeRequest>,
     ) -> Result<Response<ReportOutcomeResponse>, Status> {
+        if let Some(refusal) = self.0.script.lock().unwrap().refuse_outcome.take() {
+            return Err(refusal);
+        }
         self.0
             .outcomes
             .send_modify(|outcomes| outcomes.push(request.into_inner()));
@@ -163,6 +171,7 @@ impl FakeServer {
         Arc::new(Self {
             key: SigningKey::from_bytes(&[7; 32]),
             script: Mutex::default(),
+            health: Mutex::default(),
             asked: Mutex::default(),
             outcomes: watch::channel(Vec::new()).0,
         })
@@ -174,7 +183,10 @@ impl FakeServer {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
         let service = DecisionServiceServer::new(Handle(Arc::clone(self)));
-        let server = Server::builder().add_service(service);
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<DecisionServiceServer<Handle>>().await;
+        *self.health.lock().unwrap() = Some(health);
+        let server = Server::builder().add_service(service).add_service(health_service);
         let stopped = stop.clone();
         tokio::spawn(async move {
             // Dropped at once, connections and all: as if killed.
@@ -431,6 +443,7 @@ impl Running {
         let mut finished = Finished::default();
         while let Some(message) = self.next().await {
             match message {
+                run_response::Message::StdinTaken(_) => {}
                 run_response::Message::Started(started) => finished.started = started.enforcement,
                 run_response::Message::Stdout(bytes) => finished.stdout.extend(bytes),
                 run_response::Message::Stderr(bytes) => finished.stderr.extend(bytes),

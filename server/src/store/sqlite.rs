@@ -184,10 +184,22 @@ impl SqliteStore {
                 .map_err(|cause| open_error(path, cause))
         };
         let (readers, lookups) = (pool(options.readers).await?, pool(LOOKUPS).await?);
-        Ok(Self::start(connection, readers, lookups, &options))
+        let mut files = Vec::new();
+        for suffix in ["", "-wal"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            files.extend(writer::Place::find(name.into()).await);
+        }
+        Ok(Self::start(connection, readers, lookups, files, &options))
     }
 
-    fn start(connection: SqliteConnection, readers: SqlitePool, lookups: SqlitePool, options: &SqliteOptions) -> Self {
+    fn start(
+        connection: SqliteConnection,
+        readers: SqlitePool,
+        lookups: SqlitePool,
+        files: Vec<writer::Place>,
+        options: &SqliteOptions,
+    ) -> Self {
         let (sender, receiver) = mpsc::channel(options.queue.max(1));
         let (committed, commits) = watch::channel(0);
         let shared = Arc::new(Shared::default());
@@ -197,6 +209,7 @@ impl SqliteStore {
             options.max_batch.max(1),
             shared.clone(),
             committed,
+            files,
         );
         Self {
             readers,

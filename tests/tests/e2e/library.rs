@@ -1,7 +1,10 @@
 //! The client library as the author of an agent uses it.
 
+use std::time::Duration;
+
 use portcullis_client::{FailMode, Host, HostOptions, Places, Question, Verdict, run::End, run::Event};
 use portcullis_tests::{Policy, Stack};
+use tokio::time::timeout;
 
 fn question(stack: &Stack, words: &[&str]) -> Question {
     let argv = words.iter().map(|word| (*word).to_owned()).collect();
@@ -43,6 +46,40 @@ async fn an_agent_decides_and_runs() {
         .unwrap();
     assert_eq!(answer.verdict(), Verdict::Deny);
     assert!(answer.into_permit().is_err(), "a denied command has no permit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_is_never_behind_input_that_nobody_reads() {
+    let stack = Stack::start();
+    stack.push_team(&Policy::new().allow("Bash(sleep *)"));
+    let host = Host::connect(&HostOptions::new(&Places::at(stack.data())))
+        .await
+        .unwrap();
+    let answer = host.decide(&question(&stack, &["sleep", "600"])).await.unwrap();
+    let mut running = host
+        .run(answer.into_permit().unwrap(), std::iter::empty())
+        .await
+        .unwrap();
+    let input = running.input();
+    let ended = tokio::spawn(async move {
+        loop {
+            if let Event::Ended(outcome) = running.next().await.unwrap().expect("the run ends with an outcome") {
+                break outcome;
+            }
+        }
+    });
+    // Until every buffer on the way is full.
+    let part = vec![0; portcullis_client::run::MAX_INPUT_BYTES];
+    while let Ok(written) = timeout(Duration::from_millis(500), input.write(&part)).await {
+        written.expect("the command runs");
+    }
+    input.signal(15).await.unwrap();
+    let outcome = timeout(Duration::from_secs(60), ended)
+        .await
+        .expect("the signal arrives")
+        .unwrap();
+    assert_eq!(outcome.end, End::Signal(15));
+    assert!(input.write(&part).await.is_err(), "nobody waits for a run that is over");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -194,7 +194,13 @@ async fn after_a_commit_that_failed_nothing_is_written_but_all_can_be_read() {
         .connect_with(connect.read_only(true))
         .await
         .unwrap();
-    let store = SqliteStore::start(connection, readers.clone(), readers, &SqliteOptions::default());
+    let store = SqliteStore::start(
+        connection,
+        readers.clone(),
+        readers,
+        Vec::new(),
+        &SqliteOptions::default(),
+    );
     add_token(&store, "a").await;
     store
         .append_decision(decision("a", "1", Verdict::Allow), soon())
@@ -221,6 +227,33 @@ async fn after_a_commit_that_failed_nothing_is_written_but_all_can_be_read() {
             .sequence,
         2
     );
+}
+
+#[tokio::test]
+async fn records_in_a_file_that_was_deleted_or_replaced_are_none() {
+    for suffix in ["", "-wal"] {
+        for replaced in [false, true] {
+            let fixture = fixture(SqliteOptions::default()).await;
+            let append = async |id| {
+                let record = decision("a", id, Verdict::Allow);
+                fixture.store.append_decision(record, soon()).await
+            };
+            append("1").await.unwrap();
+            let mut path = fixture.path.clone().into_os_string();
+            path.push(suffix);
+            let aside = fixture.path.with_extension("aside");
+            std::fs::rename(&path, &aside).unwrap();
+            if replaced {
+                std::fs::copy(&aside, &path).unwrap();
+            }
+            let lost = append("2").await;
+            assert!(
+                matches!(lost, Err(StoreError::Poisoned { .. })),
+                "{suffix} {replaced}: {lost:?}"
+            );
+            assert!(fixture.store.failure().is_some());
+        }
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,12 @@
 //! share the next one; so under load the cost per record falls by itself, and without load nobody waits for company.
 //! A caller gets its answer only after the commit that holds its record.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+};
 
 use jiff::Timestamp;
 use sqlx::{Connection as _, Row as _, Sqlite, SqliteConnection, Transaction};
@@ -55,12 +60,47 @@ enum Severity {
     Poison,
 }
 
+/// A file's name, and which file that is. SQLite goes on writing into a file that was deleted or replaced, and says that
+/// all is well; the records are gone when it closes it.
+pub(super) struct Place {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl Place {
+    /// What is there now; `None` if nothing is.
+    pub(super) async fn find(path: PathBuf) -> Option<Self> {
+        let identity = identity(&path).await.ok()?;
+        Some(Self { path, identity })
+    }
+
+    /// Whether it is still there; otherwise why not.
+    async fn check(&self) -> io::Result<()> {
+        let fault = match identity(&self.path).await {
+            Ok(found) if found == self.identity => return Ok(()),
+            Ok(_) => "it is another file now".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let path = self.path.display();
+        Err(io::Error::other(format!(
+            "`{path}` was replaced under the server: {fault}"
+        )))
+    }
+}
+
+async fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = tokio::fs::metadata(path).await?;
+    Ok((found.dev(), found.ino()))
+}
+
 pub(super) struct Writer {
     connection: SqliteConnection,
     queue: mpsc::Receiver<Job>,
     max_batch: usize,
     shared: Arc<Shared>,
     committed: watch::Sender<u64>,
+    /// Where the records are, as found when they were opened.
+    files: Vec<Place>,
     /// Time of the last record: the clock may be set back, the trail's times are not.
     last_time_ns: i64,
 }
@@ -72,6 +112,7 @@ impl Writer {
         max_batch: usize,
         shared: Arc<Shared>,
         committed: watch::Sender<u64>,
+        files: Vec<Place>,
     ) -> Self {
         Self {
             connection,
@@ -79,6 +120,7 @@ impl Writer {
             max_batch,
             shared,
             committed,
+            files,
             last_time_ns: 0,
         }
     }
@@ -138,6 +180,9 @@ impl Writer {
             }
         }
         tx.commit().await?;
+        for file in &self.files {
+            file.check().await?;
+        }
         Ok(results)
     }
 
