@@ -212,3 +212,79 @@ fn a_linked_work_tree_can_commit_and_not_change_what_runs() {
         assert!(!main.join(".git/hooks/pre-commit").exists());
     }
 }
+
+/// What a shell opened outside leads past the sandbox's mounts.
+#[test]
+fn standard_streams_do_not_lead_around_the_mounts() {
+    for place in Place::all() {
+        let made = place.without("git init -q . && echo free > free && printf 'one\\ntwo\\n' > input");
+        assert!(made.status.success(), "{made:?}");
+        let hook = place.workspace.join(".git/hooks/pre-push");
+        let with_stdin = |name: &str, line: &str| {
+            let stdin = std::fs::File::open(place.workspace.join(name)).unwrap();
+            place.sandboxed(line).stdin(stdin).output().unwrap()
+        };
+        let folder = with_stdin(".", "echo evil > /proc/self/fd/0/.git/hooks/pre-push");
+        assert!(!folder.status.success() && !hook.exists(), "{folder:?}");
+
+        let before = std::fs::read(place.workspace.join(".git/config")).unwrap();
+        let file = with_stdin(".git/config", "echo evil >> /proc/self/fd/0");
+        assert!(!file.status.success(), "{file:?}");
+        assert_eq!(std::fs::read(place.workspace.join(".git/config")).unwrap(), before);
+
+        // The same on what is not protected, and reading from where the shell has read up to.
+        assert!(with_stdin("free", "echo more >> /proc/self/fd/0").status.success());
+        assert_eq!(std::fs::read(place.workspace.join("free")).unwrap(), b"free\nmore\n");
+        let mut half_read = std::fs::File::open(place.workspace.join("input")).unwrap();
+        half_read.read_exact(&mut [0; 4]).unwrap();
+        let rest = place.sandboxed("cat").stdin(half_read).output().unwrap();
+        assert_eq!(rest.stdout, b"two\n", "{rest:?}");
+        // A file outside the workspace, in a folder that is private inside, and one without a name.
+        let named = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        std::fs::write(named.path(), "x").unwrap();
+        let stdin = std::fs::File::open(named.path()).unwrap();
+        assert_eq!(place.sandboxed("cat").stdin(stdin).output().unwrap().stdout, b"x");
+        let mut unnamed = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut unnamed, b"y").unwrap();
+        std::io::Seek::rewind(&mut unnamed).unwrap();
+        assert_eq!(place.sandboxed("cat").stdin(unnamed).output().unwrap().stdout, b"y");
+        // Output into a file outside, as a person's shell gives it.
+        let target = std::fs::File::create(place.outside.join("log")).unwrap();
+        assert!(place.sandboxed("echo out").stdout(target).status().unwrap().success());
+        assert_eq!(std::fs::read(place.outside.join("log")).unwrap(), b"out\n");
+    }
+}
+
+/// A command that imitates a git folder around the project does not hide the repositories in it from the next run.
+#[test]
+fn an_imitated_git_folder_hides_no_repository() {
+    for place in Place::all() {
+        assert!(place.without("git init -q . && git init -q logs/sub").status.success());
+        assert!(place.inside("touch HEAD && mkdir objects").status.success());
+        let hook = "echo evil > logs/sub/.git/hooks/pre-commit";
+        assert!(!place.inside(hook).status.success());
+        assert!(place.without(hook).status.success());
+    }
+}
+
+/// Configuration that the repository's own configuration includes is as protected as that.
+#[test]
+fn included_configuration_is_read_only() {
+    for place in Place::all() {
+        let made = "git init -q . && touch team.cfg other.cfg && git config include.path ../team.cfg";
+        assert!(place.without(made).status.success());
+        assert!(
+            !place
+                .inside("printf '[core]\\nfsmonitor=evil\\n' >> team.cfg")
+                .status
+                .success()
+        );
+        assert!(
+            place
+                .inside("printf '[core]\\nfsmonitor=evil\\n' >> other.cfg")
+                .status
+                .success()
+        );
+        assert_eq!(std::fs::read(place.workspace.join("team.cfg")).unwrap(), b"");
+    }
+}

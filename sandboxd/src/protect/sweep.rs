@@ -60,12 +60,8 @@ pub fn sweep(plan: &Plan) -> Swept {
             put_aside(&culprit, &suffix, &mut swept);
         }
     }
-    for folder in plan
-        .absent_hooks
-        .iter()
-        .filter(|folder| folder.symlink_metadata().is_ok())
-    {
-        put_aside(folder, &suffix, &mut swept);
+    for path in plan.absent.iter().filter(|path| path.symlink_metadata().is_ok()) {
+        put_aside(path, &suffix, &mut swept);
     }
     swept.failures.extend(missing);
     swept
