@@ -7,6 +7,7 @@
 
 pub mod gitconfig;
 pub mod named;
+pub mod note;
 pub mod patterns;
 pub mod scan;
 pub mod sockets;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
@@ -29,6 +30,17 @@ pub struct Swept {
 /// Looks again at everything `plan` protects. To be called when no process of the run is left.
 #[must_use]
 pub fn sweep(plan: &Plan) -> Swept {
+    sweep_until(plan, None)
+}
+
+/// The same for a run that ended at a known time in the past: what was born later is somebody else's, and stays. Where the
+/// file system does not tell when, it counts as the run's.
+#[must_use]
+pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
+    let born_later = |path: &Path| {
+        let born = path.symlink_metadata().and_then(|found| found.created()).ok();
+        ended_at.zip(born).is_some_and(|(ended, born)| born > ended)
+    };
     let mut swept = Swept::default();
     let mut missing = Vec::new();
     let Scan { anchors, complete } = scan::scan(&plan.roots);
@@ -56,11 +68,12 @@ pub fn sweep(plan: &Plan) -> Swept {
             Some(anchor) => git_culprits(&path, before.contains(anchor), &anchors),
             None => vec![path],
         };
-        for culprit in culprits {
+        for culprit in culprits.into_iter().filter(|culprit| !born_later(culprit)) {
             put_aside(&culprit, &suffix, &mut swept);
         }
     }
-    for path in plan.absent.iter().filter(|path| path.symlink_metadata().is_ok()) {
+    let appeared = |path: &&PathBuf| path.symlink_metadata().is_ok() && !born_later(path);
+    for path in plan.absent.iter().filter(appeared) {
         put_aside(path, &suffix, &mut swept);
     }
     swept.failures.extend(missing);

@@ -69,7 +69,11 @@ struct Heard {
 impl Run {
     pub(super) async fn drive(self, messages: Streaming<RunRequest>, to_caller: ToCaller) {
         let started = Instant::now();
-        let (heard, ended_by) = match launch(&self.daemon.places.launcher(), &self.order.spec) {
+        let launched = self.order.note.for_launcher().and_then(|note| {
+            let launcher = self.daemon.places.launcher();
+            launch(&launcher, &self.order.spec, Some(note))
+        });
+        let (heard, ended_by) = match launched {
             Ok(launched) => self.accompany(launched, messages, &to_caller).await,
             Err(error) => {
                 let heard = Heard {
@@ -79,7 +83,9 @@ impl Run {
                 (heard, "")
             }
         };
-        self.sweep(&to_caller).await;
+        if self.sweep(&to_caller).await {
+            self.order.note.done();
+        }
         let running = heard.running;
         let outcome = Outcome {
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
@@ -168,12 +174,12 @@ impl Run {
         (heard, ended_by)
     }
 
-    /// Puts aside what has appeared under protected names, and tells the caller.
-    async fn sweep(&self, to_caller: &ToCaller) {
+    /// Puts aside what has appeared under protected names, and tells the caller. Returns whether that was done.
+    async fn sweep(&self, to_caller: &ToCaller) -> bool {
         let plan = self.order.plan.clone();
         let Ok(swept) = tokio::task::spawn_blocking(move || sweep::sweep(&plan)).await else {
             tracing::error!(decision = self.decision_id, "the look back after a run was interrupted");
-            return;
+            return false;
         };
         let put_aside = swept.put_aside.iter().map(|path| {
             format!(
@@ -184,10 +190,12 @@ impl Run {
         let failures = swept.failures.iter().map(|failure| format!("portcullis: {failure}\n"));
         for line in put_aside.chain(failures) {
             tracing::warn!(decision = self.decision_id, line = line.trim_end(), "after a run");
-            let _ = to_caller
-                .send(Ok(message(run_response::Message::Stderr(line.into_bytes()))))
-                .await;
+            let sent = to_caller.send(Ok(message(run_response::Message::Stderr(line.into_bytes()))));
+            if tokio::time::timeout(OUTPUT_DEADLINE, sent).await.is_err() {
+                break;
+            }
         }
+        true
     }
 
     /// Puts the outcome where it survives a crash.
