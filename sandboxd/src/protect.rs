@@ -57,7 +57,7 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
     // Whoever can write these files points git to another configuration and other hooks, or to another work tree.
     read.extend([".git/commondir", ".git/gitdir"].into_iter().flat_map(Pattern::parse));
     let patterns = read;
-    let Scan { anchors, complete } = scan::scan(roots);
+    let Scan { anchors, complete, .. } = scan::scan(roots);
     if !complete {
         missing.push("read-only patterns: the workspace is too large to find every repository in it".to_owned());
     }

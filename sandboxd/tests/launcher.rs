@@ -288,3 +288,44 @@ fn included_configuration_is_read_only() {
         assert_eq!(std::fs::read(place.workspace.join("team.cfg")).unwrap(), b"");
     }
 }
+
+/// A program that runs as its owner would work outside, for every user of the host.
+#[test]
+fn no_program_is_marked_to_run_as_its_owner() {
+    for place in Place::all() {
+        let mark = "cp /bin/true t && chmod 4755 t";
+        assert!(!place.inside(mark).status.success());
+        let mode = |name: &str| {
+            let found = place.workspace.join(name).metadata().unwrap();
+            found.permissions().mode() & 0o7777
+        };
+        assert_eq!(mode("t") & 0o4000, 0);
+        assert!(
+            place
+                .inside("chmod 755 t && mkdir -m 2775 d && chmod 2775 d")
+                .status
+                .success()
+        );
+        assert!(place.without(mark).status.success() && mode("t") == 0o4755);
+        // Made with the mark at once, a program loses it when it is written.
+        let made = "import os; os.umask(0); f = os.open('m', os.O_CREAT | os.O_WRONLY, 0o4755); os.write(f, b'x')";
+        assert!(place.inside(&format!("python3 -c \"{made}\"")).status.success());
+        assert_eq!(mode("m"), 0o755);
+    }
+}
+
+/// Root looks into every folder; others are told which one hides something.
+#[test]
+fn a_folder_that_is_closed_to_its_owner_hides_nothing_unsaid() {
+    for place in Place::all() {
+        let line = "git init -q hid/r && echo evil > hid/r/.git/hooks/pre-commit && chmod 000 hid";
+        let output = place.inside(line);
+        let told = String::from_utf8_lossy(&output.stderr).contains("cannot look into");
+        let root = place.user.is_none() && rustix::process::geteuid().is_root();
+        assert_eq!(told, !root, "{output:?}");
+        // A command that opens it again, in another run, has it looked at.
+        assert!(place.inside("chmod 755 hid").status.success());
+        let hooks = place.workspace.join("hid/r/.git/hooks");
+        assert!(hooks.is_dir() && !hooks.join("pre-commit").exists());
+    }
+}

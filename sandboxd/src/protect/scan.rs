@@ -39,12 +39,16 @@ pub struct Scan {
     pub anchors: Vec<Anchor>,
     /// Whether everything was looked at.
     pub complete: bool,
+    /// Folders that their owner, who is this user, has closed to himself: what lies in them was not looked at. The owner, and
+    /// so a command, can open them again.
+    pub closed: Vec<PathBuf>,
 }
 
 /// Walks the folders.
 #[must_use]
 pub fn scan(roots: &[PathBuf]) -> Scan {
     let mut anchors: Vec<Anchor> = Vec::new();
+    let mut closed = Vec::new();
     let mut complete = true;
     let mut budget = MAX_ENTRIES;
     for root in roots {
@@ -59,15 +63,19 @@ pub fn scan(roots: &[PathBuf]) -> Scan {
                 path: root.clone(),
                 kind: AnchorKind::Root,
             });
-            complete &= walk(root, &mut budget, &mut anchors);
+            complete &= walk(root, &mut budget, &mut anchors, &mut closed);
         }
     }
     anchors.sort();
     anchors.dedup();
-    Scan { anchors, complete }
+    Scan {
+        anchors,
+        complete,
+        closed,
+    }
 }
 
-fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>) -> bool {
+fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut Vec<PathBuf>) -> bool {
     let mut complete = true;
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
@@ -75,7 +83,12 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>) -> bool {
             // Nobody inside can do more than this user: what cannot be entered cannot be reached. What can be entered but not
             // listed may hold a name that is known.
             let flags = rustix::fs::AtFlags::EACCESS;
-            complete &= rustix::fs::accessat(rustix::fs::CWD, &folder, rustix::fs::Access::EXEC_OK, flags).is_err();
+            let enterable = rustix::fs::accessat(rustix::fs::CWD, &folder, rustix::fs::Access::EXEC_OK, flags).is_ok();
+            complete &= !enterable;
+            let own = rustix::process::geteuid().as_raw();
+            if !enterable && folder.symlink_metadata().is_ok_and(|found| found.uid() == own) {
+                closed.push(folder);
+            }
             continue;
         };
         let of_objects = is_object_store(&folder);
@@ -149,7 +162,7 @@ mod tests {
     use super::*;
 
     fn git_folders(root: &Path) -> Vec<PathBuf> {
-        let Scan { anchors, complete } = scan(&[root.to_path_buf()]);
+        let Scan { anchors, complete, .. } = scan(&[root.to_path_buf()]);
         assert!(complete);
         let git = anchors
             .into_iter()

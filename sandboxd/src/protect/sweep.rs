@@ -18,6 +18,9 @@ use super::{Plan, gitconfig, matches, patterns, scan};
 /// Most things that are put aside in one run; beyond it the rest is reported only.
 const MAX_MOVES: usize = 10_000;
 
+/// Most folders that are told of because they cannot be looked into.
+const MAX_TOLD: usize = 20;
+
 /// What the sweep found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
@@ -43,7 +46,18 @@ pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
     };
     let mut swept = Swept::default();
     let mut missing = Vec::new();
-    let Scan { anchors, complete } = scan::scan(&plan.roots);
+    let Scan {
+        anchors,
+        complete,
+        closed,
+    } = scan::scan(&plan.roots);
+    let not_seen = closed.iter().take(MAX_TOLD).map(|folder| {
+        format!(
+            "cannot look into `{}` for protected names: it is closed to its owner",
+            folder.display()
+        )
+    });
+    swept.failures.extend(not_seen);
     if !complete && !plan.missing.iter().any(|line| line.starts_with("read-only patterns:")) {
         swept
             .failures

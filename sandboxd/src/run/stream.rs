@@ -15,7 +15,7 @@ use super::Order;
 use crate::daemon::Daemon;
 use crate::launch::spec::{Event, Exited};
 use crate::process::{Control, Launched, Reports, launch};
-use crate::protect::sweep;
+use crate::protect::sweep::{self, Swept};
 
 /// Largest piece of output in one message, in bytes.
 const PIECE: usize = 32 * 1024;
@@ -73,19 +73,17 @@ impl Run {
             let launcher = self.daemon.places.launcher();
             launch(&launcher, &self.order.spec, Some(note))
         });
-        let (heard, ended_by) = match launched {
+        let (heard, ended_by, swept) = match launched {
             Ok(launched) => self.accompany(launched, messages, &to_caller).await,
             Err(error) => {
                 let heard = Heard {
                     not_started: Some(format!("the launcher cannot be started: {error}")),
                     ..Heard::default()
                 };
-                (heard, "")
+                (heard, "", self.look_back().await)
             }
         };
-        if self.sweep(&to_caller).await {
-            self.order.note.done();
-        }
+        self.tell(swept, &to_caller).await;
         let running = heard.running;
         let outcome = Outcome {
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
@@ -114,7 +112,7 @@ impl Run {
         launched: Launched,
         messages: Streaming<RunRequest>,
         to_caller: &ToCaller,
-    ) -> (Heard, &'static str) {
+    ) -> (Heard, &'static str, Swept) {
         let Launched {
             mut child,
             mut reports,
@@ -161,6 +159,8 @@ impl Run {
             tracing::error!(decision = self.decision_id, "a sandbox did not end when told to");
         }
         input.abort();
+        // Before the rest of the output: a caller that takes its time must not keep open what is to be put aside.
+        let swept = self.look_back().await;
         // All output was written; it is passed on unless nobody is there to take it.
         for task in [out, err].into_iter().flatten() {
             let abort = task.abort_handle();
@@ -171,16 +171,27 @@ impl Run {
                 () = tokio::time::sleep(OUTPUT_DEADLINE) => abort.abort(),
             }
         }
-        (heard, ended_by)
+        (heard, ended_by, swept)
     }
 
-    /// Puts aside what has appeared under protected names, and tells the caller. Returns whether that was done.
-    async fn sweep(&self, to_caller: &ToCaller) -> bool {
+    /// Puts aside what has appeared under protected names. No process of the run is left.
+    async fn look_back(&self) -> Swept {
         let plan = self.order.plan.clone();
-        let Ok(swept) = tokio::task::spawn_blocking(move || sweep::sweep(&plan)).await else {
-            tracing::error!(decision = self.decision_id, "the look back after a run was interrupted");
-            return false;
-        };
+        match tokio::task::spawn_blocking(move || sweep::sweep(&plan)).await {
+            Ok(swept) => {
+                self.order.note.done();
+                swept
+            }
+            // The note stays, for the next daemon.
+            Err(_) => Swept {
+                failures: vec!["the look back after the run was interrupted".to_owned()],
+                ..Swept::default()
+            },
+        }
+    }
+
+    /// Tells the caller what was put aside.
+    async fn tell(&self, swept: Swept, to_caller: &ToCaller) {
         let put_aside = swept.put_aside.iter().map(|path| {
             format!(
                 "portcullis: put aside `{}`: protected names may not appear in the sandbox\n",
@@ -195,7 +206,6 @@ impl Run {
                 break;
             }
         }
-        true
     }
 
     /// Puts the outcome where it survives a crash.
