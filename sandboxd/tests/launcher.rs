@@ -37,7 +37,11 @@ impl Place {
             user,
             _keep: keep,
         };
-        std::fs::copy(env!("CARGO_BIN_EXE_portcullis-launch"), &place.launcher).unwrap();
+        // By another process: a file that this one has open for writing cannot be executed, and a test in another thread that
+        // forks meanwhile keeps it open.
+        let mut copy = Command::new("cp");
+        copy.arg(env!("CARGO_BIN_EXE_portcullis-launch")).arg(&place.launcher);
+        assert!(copy.status().unwrap().success());
         for folder in [&place.workspace, &place.outside] {
             std::fs::create_dir(folder).unwrap();
             if let Some(user) = user {

@@ -80,8 +80,15 @@ pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
         let culprits = match git {
             Some(anchor) if anchor.kind == AnchorKind::Pointer => pointer_culprits(&path, plan, &anchors),
             Some(anchor) => git_culprits(&path, before.contains(anchor), &anchors),
-            None => vec![path],
+            None => vec![path.clone()],
         };
+        if culprits.is_empty() && plan.existing.contains_key(&path) && path.is_file() {
+            // Replaced from outside: the mount on it went with the old file, and the command may have written the new one.
+            swept.failures.push(format!(
+                "`{}` was replaced during the run and runs nothing; make sure that it says what you want",
+                path.display()
+            ));
+        }
         for culprit in culprits.into_iter().filter(|culprit| !born_later(culprit)) {
             put_aside(&culprit, &suffix, &mut swept);
         }

@@ -255,3 +255,22 @@ fn nothing_outside_the_workspace_is_put_aside() {
     assert_eq!(sweep::sweep(&plan), sweep::Swept::default());
     assert!(outside.exists() && root.join("inc").exists());
 }
+
+#[test]
+fn configuration_that_is_replaced_during_a_run_is_told_or_put_aside() {
+    for (text, stays) in [
+        ("[remote \"o\"]\nurl = x\n", true),
+        ("[core]\nfsmonitor = evil\n", false),
+    ] {
+        let (_keep, root) = workspace();
+        git_folder(&root.join(".git"));
+        let plan = plan(std::slice::from_ref(&root), &patterns());
+        // As git does it outside: a new file renamed over the old one, which takes the mount away.
+        fs::write(root.join(".git/config.lock"), text).unwrap();
+        fs::rename(root.join(".git/config.lock"), root.join(".git/config")).unwrap();
+        let swept = sweep::sweep(&plan);
+        assert_eq!(root.join(".git/config").exists(), stays);
+        assert_eq!(swept.put_aside.is_empty(), stays);
+        assert_eq!(swept.failures.len(), usize::from(stays), "{swept:?}");
+    }
+}
