@@ -66,6 +66,10 @@ pub fn named(anchors: &[Anchor], roots: &[PathBuf], shared: &[PathBuf]) -> Named
         };
         reader.read_all();
     }
+    // Where the home folder is the workspace, these lie in it.
+    for file in shared {
+        found.take(file, roots);
+    }
     found
 }
 
@@ -166,24 +170,31 @@ impl Reader<'_> {
     }
 
     fn take(&mut self, path: &Path) {
-        match path.canonicalize() {
-            Ok(real) if self.is_root(&real) => {
-                self.found.too_wide.insert(real);
-            }
-            Ok(real) if is_within(&real, self.roots) => {
-                self.found.existing.insert(real);
-            }
-            Ok(_) => {}
-            // INVARIANT: only in the workspace: what is listed here is renamed if it appears.
-            Err(_) if is_within(path, self.roots) && !self.is_root(path) => {
-                self.found.absent.insert(path.to_path_buf());
-            }
-            Err(_) => {}
-        }
+        self.found.take(path, self.roots);
     }
 
     fn is_root(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| root == path)
+    }
+}
+
+impl Named {
+    fn take(&mut self, path: &Path, roots: &[PathBuf]) {
+        let is_root = |path: &Path| roots.iter().any(|root| root == path);
+        match path.canonicalize() {
+            Ok(real) if is_root(&real) => {
+                self.too_wide.insert(real);
+            }
+            Ok(real) if is_within(&real, roots) => {
+                self.existing.insert(real);
+            }
+            Ok(_) => {}
+            // INVARIANT: only in the workspace: what is listed here is renamed if it appears.
+            Err(_) if is_within(path, roots) && !is_root(path) => {
+                self.absent.insert(path.to_path_buf());
+            }
+            Err(_) => {}
+        }
     }
 }
 
@@ -204,4 +215,25 @@ fn resolve(base: &Path, text: &str) -> PathBuf {
         }
     }
     plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_home_folder_the_users_own_configuration_is_protected() {
+        let keep = tempfile::tempdir().unwrap();
+        let home = keep.path().canonicalize().unwrap();
+        std::fs::write(home.join(".gitconfig"), "").unwrap();
+        let shared = [
+            home.join(".gitconfig"),
+            home.join(".config/git/config"),
+            "/nowhere/gitconfig".into(),
+        ];
+        let found = named(&[], std::slice::from_ref(&home), &shared);
+        assert!(found.existing.iter().eq([&shared[0]]) && found.absent.iter().eq([&shared[1]]));
+        let elsewhere = named(&[], &[home.join("project")], &shared);
+        assert!(elsewhere.existing.is_empty() && elsewhere.absent.is_empty());
+    }
 }
