@@ -18,6 +18,7 @@ pub mod init;
 pub mod landlock;
 pub mod mounts;
 pub mod spec;
+pub mod streams;
 pub mod supervise;
 
 use std::io;

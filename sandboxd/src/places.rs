@@ -76,7 +76,7 @@ impl Places {
     /// # Errors
     /// If one cannot be made.
     pub fn make(&self) -> Result<(), PlaceError> {
-        for path in [self.data.clone(), self.state(), self.spool(), self.run()] {
+        for path in [self.data.clone(), self.state(), self.spool(), self.notes(), self.run()] {
             durable::private_folder(&path).map_err(|source| PlaceError::Unusable { path, source })?;
         }
         Ok(())
@@ -92,6 +92,12 @@ impl Places {
     #[must_use]
     pub fn spool(&self) -> PathBuf {
         self.state().join("spool")
+    }
+
+    /// Notes of the runs that go on.
+    #[must_use]
+    pub fn notes(&self) -> PathBuf {
+        self.state().join("running")
     }
 
     /// The folder of sockets.

@@ -142,7 +142,12 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
             return Err(Unpreparable::HiddenWorkspace(path.clone()));
         }
     }
-    masked.extend(sockets::listening());
+    let reachable = sockets::reachable();
+    if !reachable.complete {
+        plan.missing
+            .push("hidden sockets: there are more on this host than can be hidden".to_owned());
+    }
+    masked.extend(reachable.paths);
     masked.sort();
     masked.dedup();
 

@@ -79,11 +79,11 @@ impl Control {
     }
 }
 
-/// Starts the launcher.
+/// Starts the launcher. It holds the run's note, if there is one, until its sandbox has ended.
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn launch(launcher: &Path, spec: &Spec) -> io::Result<Launched> {
+pub fn launch(launcher: &Path, spec: &Spec, note: Option<File>) -> io::Result<Launched> {
     let spec_fd = memfd_create("portcullis-spec", MemfdFlags::CLOEXEC)?;
     let mut file = File::from(spec_fd);
     file.write_all(&spec.encode_to_vec())?;
@@ -98,7 +98,9 @@ pub fn launch(launcher: &Path, spec: &Spec) -> io::Result<Launched> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    inherit(&mut command, vec![OwnedFd::from(file), status, control]);
+    let mut descriptors = vec![OwnedFd::from(file), status, control];
+    descriptors.extend(note.map(OwnedFd::from));
+    inherit(&mut command, descriptors);
     let mut command = Command::from(command);
     command.kill_on_drop(true);
     let mut child = command.spawn()?;

@@ -6,6 +6,8 @@
 //! appeared under a protected name, before the result is returned.
 
 pub mod gitconfig;
+pub mod named;
+pub mod note;
 pub mod patterns;
 pub mod scan;
 pub mod sockets;
@@ -35,8 +37,8 @@ pub struct Plan {
     pub existing: BTreeMap<PathBuf, Identity>,
     /// Real paths to mount read-only.
     pub protected: Vec<PathBuf>,
-    /// Folders that configuration names as the place of hooks and that do not exist: nobody may make them.
-    pub absent_hooks: Vec<PathBuf>,
+    /// Files and folders in the workspace that git's configuration names and that do not exist: nobody may make them.
+    pub absent: Vec<PathBuf>,
     /// What could not be protected, one line each.
     pub missing: Vec<String>,
 }
@@ -55,7 +57,7 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
     // Whoever can write these files points git to another configuration and other hooks, or to another work tree.
     read.extend([".git/commondir", ".git/gitdir"].into_iter().flat_map(Pattern::parse));
     let patterns = read;
-    let Scan { anchors, complete } = scan::scan(roots);
+    let Scan { anchors, complete, .. } = scan::scan(roots);
     if !complete {
         missing.push("read-only patterns: the workspace is too large to find every repository in it".to_owned());
     }
@@ -65,7 +67,7 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
         patterns,
         anchors,
         protected: Vec::new(),
-        absent_hooks: Vec::new(),
+        absent: Vec::new(),
         missing,
     };
     let mut protected: Vec<PathBuf> = Vec::new();
@@ -77,16 +79,15 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
             Err(_) => {}
         }
     }
-    for folder in hook_folders(&plan.anchors) {
-        match folder.canonicalize() {
-            Ok(real) if !roots.contains(&real) => protected.push(real),
-            Ok(_) => plan.missing.push(format!(
-                "the folder of hooks `{}` is the whole workspace",
-                folder.display()
-            )),
-            Err(_) => plan.absent_hooks.push(folder),
-        }
-    }
+    let named = named::named(&plan.anchors, roots, &named::shared_configurations());
+    protected.extend(named.existing);
+    plan.absent = named.absent.into_iter().collect();
+    plan.missing.extend(named.too_wide.iter().map(|path| {
+        format!(
+            "what git runs lies in `{}`, which is a whole workspace folder",
+            path.display()
+        )
+    }));
     protected.retain(|path| roots.iter().any(|root| path.starts_with(root)));
     protected.sort();
     protected.dedup();
@@ -129,29 +130,6 @@ fn matches(anchors: &[Anchor], patterns: &[Pattern], missing: &mut Vec<String>) 
         }
     }
     found
-}
-
-/// Folders that a repository's own configuration names as the place of its hooks (`core.hooksPath`), as named.
-fn hook_folders(anchors: &[Anchor]) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    for anchor in anchors.iter().filter(|anchor| anchor.kind == AnchorKind::GitFolder) {
-        // Relative to the work tree, which is the folder around `.git`.
-        let work_tree = if anchor.path.file_name().is_some_and(|name| name == ".git") {
-            anchor.path.parent().unwrap_or(&anchor.path)
-        } else {
-            &anchor.path
-        };
-        for file in ["config", "config.worktree"] {
-            let Some(text) = gitconfig::read_bounded(&anchor.path.join(file)) else {
-                continue;
-            };
-            let named = gitconfig::values(&text, "core.hookspath")
-                .into_iter()
-                .filter(|folder| !folder.is_empty());
-            folders.extend(named.map(|folder| work_tree.join(folder)));
-        }
-    }
-    folders
 }
 
 /// Whether a path is one of the roots or lies below one.

@@ -25,6 +25,7 @@ use crate::daemon::{Daemon, peer_uid};
 use crate::launch::spec::Spec;
 use crate::ledger::RedeemError;
 use crate::prepare::{Extras, prepare};
+use crate::protect::note::Note;
 use crate::spool::MAX_WAITING;
 use checks::Refusal;
 
@@ -95,6 +96,7 @@ impl SandboxService for Sandbox {
 struct Order {
     spec: Spec,
     plan: crate::protect::Plan,
+    note: Note,
 }
 
 impl Sandbox {
@@ -131,6 +133,9 @@ impl Sandbox {
                     Status::unavailable(format!("the ticket's use cannot be stored: {cause}"))
                 }
             })?;
+            // A ticket is used once, so that no other note has its name.
+            let note = Note::write(&daemon.places.notes(), &checked.id.to_string(), &prepared.plan)
+                .map_err(|cause| Status::unavailable(format!("the run cannot be noted down: {cause}")))?;
             Ok(Order {
                 spec: Spec {
                     argv: start.argv.into_iter().map(String::into_bytes).collect(),
@@ -142,6 +147,7 @@ impl Sandbox {
                     missing: prepared.plan.missing.clone(),
                 },
                 plan: prepared.plan,
+                note,
             })
         };
         let order = tokio::task::spawn_blocking(work)

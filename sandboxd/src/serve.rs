@@ -25,6 +25,7 @@ use crate::host::Host;
 use crate::identity::host_id;
 use crate::ledger::Ledger;
 use crate::places::{PlaceError, Places};
+use crate::protect::note;
 use crate::run::Sandbox;
 use crate::upstream::Upstream;
 
@@ -137,6 +138,9 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
     let failed = |path: PathBuf| move |source| ServeError::State { path, source };
     let host_id = host_id(&state("host.key")).map_err(failed(state("host.key")))?;
     let ledger = Ledger::open(&state("redeemed")).map_err(failed(state("redeemed")))?;
+    // Before anything can run: what it makes would count as the earlier run's.
+    let notes = places.notes();
+    let _ = tokio::task::spawn_blocking(move || note::finish_all(&notes)).await;
     let upstream = Upstream::new(server, places.server_address(), places.host_token()).trusting(ca);
     let socket = socket.unwrap_or_else(|| places.socket());
     let listener = listen(&socket).await.map_err(|source| ServeError::Socket {

@@ -37,7 +37,11 @@ impl Place {
             user,
             _keep: keep,
         };
-        std::fs::copy(env!("CARGO_BIN_EXE_portcullis-launch"), &place.launcher).unwrap();
+        // By another process: a file that this one has open for writing cannot be executed, and a test in another thread that
+        // forks meanwhile keeps it open.
+        let mut copy = Command::new("cp");
+        copy.arg(env!("CARGO_BIN_EXE_portcullis-launch")).arg(&place.launcher);
+        assert!(copy.status().unwrap().success());
         for folder in [&place.workspace, &place.outside] {
             std::fs::create_dir(folder).unwrap();
             if let Some(user) = user {
@@ -210,5 +214,122 @@ fn a_linked_work_tree_can_commit_and_not_change_what_runs() {
             assert!(!inside(line).status.success(), "{line}");
         }
         assert!(!main.join(".git/hooks/pre-commit").exists());
+    }
+}
+
+/// What a shell opened outside leads past the sandbox's mounts.
+#[test]
+fn standard_streams_do_not_lead_around_the_mounts() {
+    for place in Place::all() {
+        let made = place.without("git init -q . && echo free > free && printf 'one\\ntwo\\n' > input");
+        assert!(made.status.success(), "{made:?}");
+        let hook = place.workspace.join(".git/hooks/pre-push");
+        let with_stdin = |name: &str, line: &str| {
+            let stdin = std::fs::File::open(place.workspace.join(name)).unwrap();
+            place.sandboxed(line).stdin(stdin).output().unwrap()
+        };
+        let folder = with_stdin(".", "echo evil > /proc/self/fd/0/.git/hooks/pre-push");
+        assert!(!folder.status.success() && !hook.exists(), "{folder:?}");
+
+        let before = std::fs::read(place.workspace.join(".git/config")).unwrap();
+        let file = with_stdin(".git/config", "echo evil >> /proc/self/fd/0");
+        assert!(!file.status.success(), "{file:?}");
+        assert_eq!(std::fs::read(place.workspace.join(".git/config")).unwrap(), before);
+
+        // The same on what is not protected, and reading from where the shell has read up to.
+        assert!(with_stdin("free", "echo more >> /proc/self/fd/0").status.success());
+        assert_eq!(std::fs::read(place.workspace.join("free")).unwrap(), b"free\nmore\n");
+        let mut half_read = std::fs::File::open(place.workspace.join("input")).unwrap();
+        half_read.read_exact(&mut [0; 4]).unwrap();
+        let rest = place.sandboxed("cat").stdin(half_read).output().unwrap();
+        assert_eq!(rest.stdout, b"two\n", "{rest:?}");
+        // A file outside the workspace, in a folder that is private inside, and one without a name.
+        let named = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        std::fs::write(named.path(), "x").unwrap();
+        let stdin = std::fs::File::open(named.path()).unwrap();
+        assert_eq!(place.sandboxed("cat").stdin(stdin).output().unwrap().stdout, b"x");
+        let mut unnamed = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut unnamed, b"y").unwrap();
+        std::io::Seek::rewind(&mut unnamed).unwrap();
+        assert_eq!(place.sandboxed("cat").stdin(unnamed).output().unwrap().stdout, b"y");
+        // Output into a file outside, as a person's shell gives it.
+        let target = std::fs::File::create(place.outside.join("log")).unwrap();
+        assert!(place.sandboxed("echo out").stdout(target).status().unwrap().success());
+        assert_eq!(std::fs::read(place.outside.join("log")).unwrap(), b"out\n");
+    }
+}
+
+/// A command that imitates a git folder around the project does not hide the repositories in it from the next run.
+#[test]
+fn an_imitated_git_folder_hides_no_repository() {
+    for place in Place::all() {
+        assert!(place.without("git init -q . && git init -q logs/sub").status.success());
+        assert!(place.inside("touch HEAD && mkdir objects").status.success());
+        let hook = "echo evil > logs/sub/.git/hooks/pre-commit";
+        assert!(!place.inside(hook).status.success());
+        assert!(place.without(hook).status.success());
+    }
+}
+
+/// Configuration that the repository's own configuration includes is as protected as that.
+#[test]
+fn included_configuration_is_read_only() {
+    for place in Place::all() {
+        let made = "git init -q . && touch team.cfg other.cfg && git config include.path ../team.cfg";
+        assert!(place.without(made).status.success());
+        assert!(
+            !place
+                .inside("printf '[core]\\nfsmonitor=evil\\n' >> team.cfg")
+                .status
+                .success()
+        );
+        assert!(
+            place
+                .inside("printf '[core]\\nfsmonitor=evil\\n' >> other.cfg")
+                .status
+                .success()
+        );
+        assert_eq!(std::fs::read(place.workspace.join("team.cfg")).unwrap(), b"");
+    }
+}
+
+/// A program that runs as its owner would work outside, for every user of the host.
+#[test]
+fn no_program_is_marked_to_run_as_its_owner() {
+    for place in Place::all() {
+        let mark = "cp /bin/true t && chmod 4755 t";
+        assert!(!place.inside(mark).status.success());
+        let mode = |name: &str| {
+            let found = place.workspace.join(name).metadata().unwrap();
+            found.permissions().mode() & 0o7777
+        };
+        assert_eq!(mode("t") & 0o4000, 0);
+        assert!(
+            place
+                .inside("chmod 755 t && mkdir -m 2775 d && chmod 2775 d")
+                .status
+                .success()
+        );
+        assert!(place.without(mark).status.success() && mode("t") == 0o4755);
+        // Made with the mark at once, a program loses it when it is written.
+        let made = "import os; os.umask(0); f = os.open('m', os.O_CREAT | os.O_WRONLY, 0o4755); os.write(f, b'x')";
+        assert!(place.inside(&format!("python3 -c \"{made}\"")).status.success());
+        assert_eq!(mode("m"), 0o755);
+    }
+}
+
+/// Root looks into every folder; others are told which one hides something.
+#[test]
+fn a_folder_that_is_closed_to_its_owner_hides_nothing_unsaid() {
+    for place in Place::all() {
+        let line = "git init -q hid/r && echo evil > hid/r/.git/hooks/pre-commit && chmod 000 hid";
+        let output = place.inside(line);
+        let told = String::from_utf8_lossy(&output.stderr).contains("cannot look into");
+        let root = place.user.is_none() && rustix::process::geteuid().is_root();
+        assert_eq!(told, !root, "{output:?}");
+        // A command that opens it again, in another run, has it looked at.
+        assert!(place.inside("chmod 755 hid").status.success());
+        let hooks = place.workspace.join("hid/r/.git/hooks");
+        assert!(hooks.is_dir() && !hooks.join("pre-commit").exists());
     }
 }

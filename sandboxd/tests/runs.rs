@@ -327,3 +327,39 @@ async fn more_runs_than_the_limit_are_refused_and_use_up_no_ticket() {
     // The same ticket, once there is room.
     host.launch(start).await.unwrap();
 }
+
+/// The daemon as a process of its own, so that it can be killed: the run ends with it, and the next daemon looks back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_daemon_leaves_nothing_under_protected_names() {
+    let mut host = Host::start().await;
+    host.stop().await;
+    let mut daemon = tokio::process::Command::new(env!("CARGO_BIN_EXE_portcullis-sandboxd"))
+        .args(["serve", "--data-dir"])
+        .arg(&host.places.data)
+        .arg("--config-home")
+        .arg(host.folder.path())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = tokio::io::BufReader::new(daemon.stdout.take().unwrap());
+    stdout.read_line(&mut line).await.unwrap();
+    assert!(line.contains("listening"), "{line}");
+    host.channel = support::connect(host.places.socket()).await;
+    let line = "mkdir .vscode; echo > file; echo made; exec sleep 1000";
+    let (_, start) = host.start_for(&["bash", "-c", line]).await;
+    let mut running = host.launch(start).await.unwrap();
+    while !matches!(running.next().await, Some(run_response::Message::Stdout(_))) {}
+    assert!(host.workspace.join(".vscode").exists());
+    daemon.kill().await.unwrap();
+    drop(running);
+
+    host.start_again().await;
+    assert!(!host.workspace.join(".vscode").exists() && host.workspace.join("file").exists());
+    assert!(std::fs::read_dir(host.places.notes()).unwrap().next().is_none());
+    // The same in a run that ends by itself leaves no note either.
+    assert_eq!(host.bash("mkdir .vscode").await.code(), Some(0));
+    assert!(!host.workspace.join(".vscode").exists());
+    assert!(std::fs::read_dir(host.places.notes()).unwrap().next().is_none());
+}

@@ -1,13 +1,14 @@
 //! `portcullis-launch`: builds a sandbox around one command. See `portcullis_sandboxd::launch`.
 //!
-//! `run` (for the daemon) takes everything from inherited descriptors: 3 the specification, 4 reports, 5 control. `exec` is
-//! for a person at a terminal.
+//! `run` (for the daemon) takes everything from inherited descriptors: 3 the specification, 4 reports, 5 control, 6 (if there is
+//! one) the note of the run. `exec` is for a person at a terminal.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use portcullis_sandboxd::launch::{StepFailed, exec_mode, spec, supervise};
+use portcullis_sandboxd::protect::note;
 use portcullis_sandboxd::sys::fds::take_inherited;
 
 /// Portcullis itself failed, as opposed to the command.
@@ -44,6 +45,7 @@ fn run() -> ExitCode {
         let _ = writeln!(io::stderr(), "portcullis-launch is started by portcullis-sandboxd");
         return ExitCode::from(2);
     };
+    let note = take_inherited(6).ok().map(File::from);
     let Ok(to_daemon) = status.try_clone() else {
         return ExitCode::from(FAILED);
     };
@@ -53,7 +55,10 @@ fn run() -> ExitCode {
     match started {
         Ok(init) => {
             drop(to_daemon);
-            match supervise::wait(&init) {
+            let ended = supervise::wait(&init);
+            // For a daemon that comes after one that was killed; without it that one counts everything as the run's.
+            let marked = note.as_ref().map_or(Ok(()), note::mark_ended);
+            match ended.and(marked) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(_) => ExitCode::from(FAILED),
             }

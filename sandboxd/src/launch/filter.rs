@@ -94,6 +94,16 @@ const NEW_TIME_NAMESPACE: u32 = 0x80;
 /// low 32 bits only, as the kernel drops the others.
 const TERMINAL_INPUT: [u32; 2] = [0x5412, 0x541c];
 
+/// Calls that change a file's mode, with the argument that holds it. A program that is marked to run as its owner would work
+/// outside, for every user there. Nothing else makes one: writing to a file takes the mark away.
+const MODES: &[(libc::c_long, u32)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+];
+
 /// Socket families that are left: local ones, the two of the internet (the network namespace holds nothing but `lo`), and
 /// netlink for reading addresses (protocol 0, ROUTE, only).
 const FAMILIES: [u32; 3] = [
@@ -215,6 +225,12 @@ pub fn program() -> Vec<Instruction> {
     }
     block.push(op(RETURN, ALLOW));
     for_call(&mut program, libc::SYS_ioctl, block);
+    for &(number, argument) in MODES {
+        let mut block = vec![op(LOAD_WORD, low_word(argument))];
+        return_if_bits(&mut block, libc::S_ISUID, errno(libc::EPERM));
+        block.push(op(RETURN, ALLOW));
+        for_call(&mut program, number, block);
+    }
     for number in [libc::SYS_socket, libc::SYS_socketpair] {
         let mut block = vec![op(LOAD_WORD, low_word(0))];
         for family in FAMILIES {

@@ -16,8 +16,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use super::spec::{Event, Exited, Layout, NotExecuted, Refused, Running, Spec, write_report};
-use super::{StepFailed, filter, landlock, mounts};
+use super::spec::{Event, Exited, NotExecuted, Refused, Running, Spec, write_report};
+use super::{StepFailed, filter, landlock, mounts, streams};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
 use crate::sys::{fds, net, seccomp, signals};
 
@@ -89,8 +89,10 @@ fn set_up(spec: &Spec, alive: impl AsFd) -> Result<Enforcement, StepFailed> {
         exit_now(1); // The supervisor is gone already.
     }
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
-    let writable = mounts::build(spec.layout.as_ref().unwrap_or(&Layout::default()))?;
+    let layout = spec.layout.clone().unwrap_or_default();
+    let writable = mounts::build(&layout)?;
     let _ = rustix::process::umask(umask);
+    streams::confine(&mounts::paths(&layout.read_write))?;
     let cwd = Path::new(OsStr::from_bytes(&spec.cwd));
     std::env::set_current_dir(cwd)
         .map_err(|error| StepFailed::new("working_directory", format!("entering `{}`", cwd.display()), error))?;

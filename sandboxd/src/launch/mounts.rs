@@ -138,7 +138,8 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
     Ok(writable)
 }
 
-fn paths(list: &[Vec<u8>]) -> Vec<PathBuf> {
+/// Paths from their bytes.
+pub(super) fn paths(list: &[Vec<u8>]) -> Vec<PathBuf> {
     list.iter()
         .map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)))
         .collect()

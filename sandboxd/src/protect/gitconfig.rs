@@ -1,7 +1,6 @@
 //! Reads git's configuration format, without running git, for the keys that make git run a program.
 //!
-//! Not a full reader: it only has to find every key that git would find. Where it is unsure it reports too much. Values
-//! matter for one key only (`core.hooksPath`).
+//! Not a full reader: it only has to find every key that git would find. Where it is unsure it reports too much.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -64,14 +63,35 @@ pub fn executing_keys(text: &[u8]) -> Vec<String> {
     keys
 }
 
-/// All values of a key, which is given in lower case.
+/// What a setting names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// A further configuration file, relative to the file that names it.
+    Include(String),
+    /// A file or folder that git takes hooks or drivers from, relative to the work tree.
+    Path(String),
+    /// A command line that git runs by itself, in the work tree.
+    Program(String),
+}
+
+/// Everything that a configuration names, in the order of the file. Aliases only where they are command lines.
 #[must_use]
-pub fn values(text: &[u8], name: &str) -> Vec<String> {
-    settings(text)
-        .into_iter()
-        .filter(|setting| setting.name == name)
-        .map(|setting| setting.value)
-        .collect()
+pub fn references(text: &[u8]) -> Vec<Reference> {
+    let mut found = Vec::new();
+    for Setting { name, value } in settings(text) {
+        if value.is_empty() {
+            continue;
+        }
+        let section = name.split('.').next().unwrap_or_default();
+        if matches!(section, "include" | "includeif") && name.ends_with(".path") {
+            found.push(Reference::Include(value));
+        } else if matches!(name.as_str(), "core.hookspath" | "core.attributesfile") {
+            found.push(Reference::Path(value));
+        } else if executes(&name) && (section != "alias" || value.starts_with('!')) {
+            found.push(Reference::Program(value));
+        }
+    }
+    found
 }
 
 /// Whether git runs a program, or reads further settings, because of this key.
@@ -330,10 +350,15 @@ mod tests {
 
     #[test]
     fn values_lose_quotes_and_comments() {
-        assert_eq!(values(b"[core]\nhooksPath = \"a b\" ; c", "core.hookspath"), ["a b"]);
-        assert_eq!(
-            values(b"[core]\nhooksPath = .husky\\\n/_", "core.hookspath"),
-            [".husky/_"]
-        );
+        for (text, path) in [
+            ("[core]\nhooksPath = \"a b\" ; c", "a b"),
+            ("[core]\nhooksPath = .husky\\\n/_", ".husky/_"),
+        ] {
+            assert_eq!(
+                references(text.as_bytes()),
+                [Reference::Path(path.to_owned())],
+                "{text}"
+            );
+        }
     }
 }

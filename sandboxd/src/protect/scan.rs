@@ -5,13 +5,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Most directory entries that are looked at in one scan.
 const MAX_ENTRIES: usize = 2_000_000;
-
-/// Parts of a git folder that hold data only, and much of it.
-const DATA_FOLDERS: [&str; 4] = ["objects", "refs", "logs", "lfs"];
 
 /// What an anchor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,12 +39,16 @@ pub struct Scan {
     pub anchors: Vec<Anchor>,
     /// Whether everything was looked at.
     pub complete: bool,
+    /// Folders that their owner, who is this user, has closed to himself: what lies in them was not looked at. The owner, and
+    /// so a command, can open them again.
+    pub closed: Vec<PathBuf>,
 }
 
 /// Walks the folders.
 #[must_use]
 pub fn scan(roots: &[PathBuf]) -> Scan {
     let mut anchors: Vec<Anchor> = Vec::new();
+    let mut closed = Vec::new();
     let mut complete = true;
     let mut budget = MAX_ENTRIES;
     for root in roots {
@@ -60,15 +63,19 @@ pub fn scan(roots: &[PathBuf]) -> Scan {
                 path: root.clone(),
                 kind: AnchorKind::Root,
             });
-            complete &= walk(root, &mut budget, &mut anchors);
+            complete &= walk(root, &mut budget, &mut anchors, &mut closed);
         }
     }
     anchors.sort();
     anchors.dedup();
-    Scan { anchors, complete }
+    Scan {
+        anchors,
+        complete,
+        closed,
+    }
 }
 
-fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>) -> bool {
+fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut Vec<PathBuf>) -> bool {
     let mut complete = true;
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
@@ -76,9 +83,15 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>) -> bool {
             // Nobody inside can do more than this user: what cannot be entered cannot be reached. What can be entered but not
             // listed may hold a name that is known.
             let flags = rustix::fs::AtFlags::EACCESS;
-            complete &= rustix::fs::accessat(rustix::fs::CWD, &folder, rustix::fs::Access::EXEC_OK, flags).is_err();
+            let enterable = rustix::fs::accessat(rustix::fs::CWD, &folder, rustix::fs::Access::EXEC_OK, flags).is_ok();
+            complete &= !enterable;
+            let own = rustix::process::geteuid().as_raw();
+            if !enterable && folder.symlink_metadata().is_ok_and(|found| found.uid() == own) {
+                closed.push(folder);
+            }
             continue;
         };
+        let of_objects = is_object_store(&folder);
         let mut folders = Vec::new();
         let (mut head, mut objects, mut common) = (false, false, false);
         for entry in entries {
@@ -110,7 +123,7 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>) -> bool {
                 }
                 _ => {}
             }
-            if is_dir {
+            if is_dir && !(of_objects && holds_objects_only(&folder, &name)) {
                 folders.push(name);
             }
         }
@@ -120,9 +133,77 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>) -> bool {
                 path: folder.clone(),
                 kind: AnchorKind::GitFolder,
             });
-            folders.retain(|name| !DATA_FOLDERS.iter().any(|data| name == data));
         }
         open.extend(folders.into_iter().map(|name| folder.join(name)));
     }
     complete
+}
+
+/// Whether this is where a repository called `.git` keeps its objects. Not told from the contents, which a command could
+/// imitate around somebody's project: a `HEAD` beside `objects` must not hide what lies in `objects`.
+fn is_object_store(folder: &Path) -> bool {
+    folder.file_name() == Some(OsStr::new("objects")) && folder.components().any(|part| part.as_os_str() == ".git")
+}
+
+/// Whether a folder of an object store is one of its 256 and holds no folder: only its own two links lead to it. File
+/// systems that do not count links so say 1, and the folder is walked.
+fn holds_objects_only(store: &Path, name: &OsStr) -> bool {
+    let hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    name.len() == 2
+        && name.as_bytes().iter().all(hex)
+        && store
+            .join(name)
+            .symlink_metadata()
+            .is_ok_and(|found| found.nlink() == 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git_folders(root: &Path) -> Vec<PathBuf> {
+        let Scan { anchors, complete, .. } = scan(&[root.to_path_buf()]);
+        assert!(complete);
+        let git = anchors
+            .into_iter()
+            .filter(|anchor| anchor.kind == AnchorKind::GitFolder);
+        git.map(|anchor| anchor.path).collect()
+    }
+
+    #[test]
+    fn what_looks_like_a_git_folder_hides_no_repository_in_it() {
+        let keep = tempfile::tempdir().unwrap();
+        let root = keep.path();
+        let inner = [
+            "logs/a/.git",
+            "lfs/.git",
+            "refs/x/y/.git",
+            "objects/fe/.git",
+            ".git/objects/ab/c/.git",
+        ];
+        for at in inner {
+            fs::create_dir_all(root.join(at)).unwrap();
+        }
+        fs::write(root.join("HEAD"), "").unwrap();
+        let found = git_folders(root);
+        for at in inner {
+            assert!(found.contains(&root.join(at)), "{at}: {found:?}");
+        }
+        assert!(found.contains(&root.to_path_buf()));
+    }
+
+    #[test]
+    fn objects_are_not_looked_at_one_by_one() {
+        let keep = tempfile::tempdir().unwrap();
+        let store = keep.path().join(".git/objects");
+        fs::create_dir_all(store.join("ab")).unwrap();
+        fs::create_dir_all(store.join("cd/e")).unwrap();
+        fs::create_dir_all(store.join("pack")).unwrap();
+        // Some file systems do not count folders as links; there all is walked.
+        let counted = store.join("cd").symlink_metadata().unwrap().nlink() == 3;
+        assert!(is_object_store(&store) && !is_object_store(&keep.path().join("objects")));
+        assert_eq!(holds_objects_only(&store, OsStr::new("ab")), counted);
+        assert!(!holds_objects_only(&store, OsStr::new("cd")));
+        assert!(!holds_objects_only(&store, OsStr::new("pack")));
+    }
 }

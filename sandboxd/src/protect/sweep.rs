@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
@@ -16,6 +17,9 @@ use super::{Plan, gitconfig, matches, patterns, scan};
 
 /// Most things that are put aside in one run; beyond it the rest is reported only.
 const MAX_MOVES: usize = 10_000;
+
+/// Most folders that are told of because they cannot be looked into.
+const MAX_TOLD: usize = 20;
 
 /// What the sweep found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,9 +33,31 @@ pub struct Swept {
 /// Looks again at everything `plan` protects. To be called when no process of the run is left.
 #[must_use]
 pub fn sweep(plan: &Plan) -> Swept {
+    sweep_until(plan, None)
+}
+
+/// The same for a run that ended at a known time in the past: what was born later is somebody else's, and stays. Where the
+/// file system does not tell when, it counts as the run's.
+#[must_use]
+pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
+    let born_later = |path: &Path| {
+        let born = path.symlink_metadata().and_then(|found| found.created()).ok();
+        ended_at.zip(born).is_some_and(|(ended, born)| born > ended)
+    };
     let mut swept = Swept::default();
     let mut missing = Vec::new();
-    let Scan { anchors, complete } = scan::scan(&plan.roots);
+    let Scan {
+        anchors,
+        complete,
+        closed,
+    } = scan::scan(&plan.roots);
+    let not_seen = closed.iter().take(MAX_TOLD).map(|folder| {
+        format!(
+            "cannot look into `{}` for protected names: it is closed to its owner",
+            folder.display()
+        )
+    });
+    swept.failures.extend(not_seen);
     if !complete && !plan.missing.iter().any(|line| line.starts_with("read-only patterns:")) {
         swept
             .failures
@@ -54,18 +80,22 @@ pub fn sweep(plan: &Plan) -> Swept {
         let culprits = match git {
             Some(anchor) if anchor.kind == AnchorKind::Pointer => pointer_culprits(&path, plan, &anchors),
             Some(anchor) => git_culprits(&path, before.contains(anchor), &anchors),
-            None => vec![path],
+            None => vec![path.clone()],
         };
-        for culprit in culprits {
+        if culprits.is_empty() && plan.existing.contains_key(&path) && path.is_file() {
+            // Replaced from outside: the mount on it went with the old file, and the command may have written the new one.
+            swept.failures.push(format!(
+                "`{}` was replaced during the run and runs nothing; make sure that it says what you want",
+                path.display()
+            ));
+        }
+        for culprit in culprits.into_iter().filter(|culprit| !born_later(culprit)) {
             put_aside(&culprit, &suffix, &mut swept);
         }
     }
-    for folder in plan
-        .absent_hooks
-        .iter()
-        .filter(|folder| folder.symlink_metadata().is_ok())
-    {
-        put_aside(folder, &suffix, &mut swept);
+    let appeared = |path: &&PathBuf| path.symlink_metadata().is_ok() && !born_later(path);
+    for path in plan.absent.iter().filter(appeared) {
+        put_aside(path, &suffix, &mut swept);
     }
     swept.failures.extend(missing);
     swept

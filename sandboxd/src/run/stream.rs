@@ -16,7 +16,7 @@ use super::Order;
 use crate::daemon::Daemon;
 use crate::launch::spec::{Event, Exited};
 use crate::process::{Control, Launched, Reports, launch};
-use crate::protect::sweep;
+use crate::protect::sweep::{self, Swept};
 
 /// Largest piece of output in one message, in bytes.
 const PIECE: usize = 32 * 1024;
@@ -71,17 +71,21 @@ struct Heard {
 impl Run {
     pub(super) async fn drive(self, messages: Streaming<RunRequest>, to_caller: ToCaller) {
         let started = Instant::now();
-        let (heard, ended_by) = match launch(&self.daemon.places.launcher(), &self.order.spec) {
+        let launched = self.order.note.for_launcher().and_then(|note| {
+            let launcher = self.daemon.places.launcher();
+            launch(&launcher, &self.order.spec, Some(note))
+        });
+        let (heard, ended_by, swept) = match launched {
             Ok(launched) => self.accompany(launched, messages, &to_caller).await,
             Err(error) => {
                 let heard = Heard {
                     not_started: Some(format!("the launcher cannot be started: {error}")),
                     ..Heard::default()
                 };
-                (heard, "")
+                (heard, "", self.look_back().await)
             }
         };
-        self.sweep(&to_caller).await;
+        self.tell(swept, &to_caller).await;
         let running = heard.running;
         let outcome = Outcome {
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
@@ -110,7 +114,7 @@ impl Run {
         launched: Launched,
         messages: Streaming<RunRequest>,
         to_caller: &ToCaller,
-    ) -> (Heard, &'static str) {
+    ) -> (Heard, &'static str, Swept) {
         let Launched {
             mut child,
             mut reports,
@@ -157,6 +161,8 @@ impl Run {
             tracing::error!(decision = self.decision_id, "a sandbox did not end when told to");
         }
         input.abort();
+        // Before the rest of the output: a caller that takes its time must not keep open what is to be put aside.
+        let swept = self.look_back().await;
         // All output was written; it is passed on unless nobody is there to take it.
         for task in [out, err].into_iter().flatten() {
             let abort = task.abort_handle();
@@ -167,16 +173,27 @@ impl Run {
                 () = tokio::time::sleep(OUTPUT_DEADLINE) => abort.abort(),
             }
         }
-        (heard, ended_by)
+        (heard, ended_by, swept)
     }
 
-    /// Puts aside what has appeared under protected names, and tells the caller.
-    async fn sweep(&self, to_caller: &ToCaller) {
+    /// Puts aside what has appeared under protected names. No process of the run is left.
+    async fn look_back(&self) -> Swept {
         let plan = self.order.plan.clone();
-        let Ok(swept) = tokio::task::spawn_blocking(move || sweep::sweep(&plan)).await else {
-            tracing::error!(decision = self.decision_id, "the look back after a run was interrupted");
-            return;
-        };
+        match tokio::task::spawn_blocking(move || sweep::sweep(&plan)).await {
+            Ok(swept) => {
+                self.order.note.done();
+                swept
+            }
+            // The note stays, for the next daemon.
+            Err(_) => Swept {
+                failures: vec!["the look back after the run was interrupted".to_owned()],
+                ..Swept::default()
+            },
+        }
+    }
+
+    /// Tells the caller what was put aside.
+    async fn tell(&self, swept: Swept, to_caller: &ToCaller) {
         let put_aside = swept.put_aside.iter().map(|path| {
             format!(
                 "portcullis: put aside `{}`: protected names may not appear in the sandbox\n",
@@ -186,9 +203,10 @@ impl Run {
         let failures = swept.failures.iter().map(|failure| format!("portcullis: {failure}\n"));
         for line in put_aside.chain(failures) {
             tracing::warn!(decision = self.decision_id, line = line.trim_end(), "after a run");
-            let _ = to_caller
-                .send(Ok(message(run_response::Message::Stderr(line.into_bytes()))))
-                .await;
+            let sent = to_caller.send(Ok(message(run_response::Message::Stderr(line.into_bytes()))));
+            if tokio::time::timeout(OUTPUT_DEADLINE, sent).await.is_err() {
+                break;
+            }
         }
     }
 

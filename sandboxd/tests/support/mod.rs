@@ -275,6 +275,11 @@ impl Host {
     /// Ends the daemon and starts another one on the same data.
     pub async fn restart(&mut self) {
         self.stop().await;
+        self.start_again().await;
+    }
+
+    /// Starts a daemon after the last one has ended.
+    pub async fn start_again(&mut self) {
         let (daemon, serving, channel) = Self::daemon(&self.places).await;
         (self.daemon, self.serving, self.channel) = (daemon, serving, channel);
     }

@@ -132,3 +132,21 @@ fn odd_socket_families_are_refused() {
         assert_eq!(call(number, [16, 3, 9, 0, 0, 0]), refused, "netlink audit");
     }
 }
+
+#[test]
+fn no_mode_makes_a_program_run_as_its_owner() {
+    for &(number, argument) in MODES {
+        let with = |mode: u64| {
+            let mut arguments = [0; 6];
+            arguments[argument as usize] = mode;
+            call(number, arguments)
+        };
+        for mode in [0o4000, 0o4755, 0o6755, 1 << 40 | 0o4755] {
+            assert_eq!(with(mode), EPERM, "{number} {mode:o}");
+        }
+        // A folder's group bit is everyday.
+        for mode in [0, 0o755, 0o2755, 0o1777] {
+            assert_eq!(with(mode), ALLOW, "{number} {mode:o}");
+        }
+    }
+}
