@@ -244,7 +244,7 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: that of the command, or 128+n if signal n killed it; 126 not allowed (ask or deny); \
-    125 portcullis itself failed; 2 wrong usage."
+    125 portcullis itself failed, or nobody could decide; 2 wrong usage."
 )]
 pub(crate) struct RunArgs {
     /// Longest run, such as 90s, 5m or 1h.

@@ -68,10 +68,15 @@ pub(crate) fn words(argv: &[OsString]) -> Result<Vec<String>, Failure> {
         .collect()
 }
 
+/// Whether an answer is no decision at all: it comes out of a failure and is not on record.
+pub(super) fn undecided(answer: &Answer) -> bool {
+    answer.decided_by == DecidedBy::Failure && answer.decision_id.is_none()
+}
+
 /// The exit code of a decision. An answer that is neither recorded nor an explanation came about because nothing could be
 /// decided.
 fn code(answer: &Answer, explained: bool) -> u8 {
-    let undecided = answer.decided_by == DecidedBy::Failure && answer.decision_id.is_none() && !explained;
+    let undecided = undecided(answer) && !explained;
     match answer.verdict() {
         _ if undecided => 5,
         Verdict::Allow => 0,

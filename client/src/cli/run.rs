@@ -53,7 +53,12 @@ pub(crate) async fn main(command: &RunArgs, host: &HostArgs) -> Result<u8, Failu
         Err(answer) => {
             use std::io::Write as _;
             let _ = anstream::stderr().write_all(decide::text(&answer, &shown).as_bytes());
-            return Ok(NOT_ALLOWED);
+            // Nobody decided: a script must be able to tell that from a refusal.
+            return Ok(if decide::undecided(&answer) {
+                FAILED
+            } else {
+                NOT_ALLOWED
+            });
         }
     };
     // Signals are caught before the command starts, so that none ends this program and leaves the command behind.
