@@ -18,7 +18,10 @@ pub struct Generated {
 
 /// Makes a line.
 pub fn line(random: &mut Random) -> Generated {
-    let mut maker = Maker { random, tags: BTreeSet::new(), heredocs: Vec::new(), budget: 40 };
+    let mut maker = Maker { random, tags: BTreeSet::new(), heredocs: Vec::new(), budget: 40, spice: 0 };
+    // Most lines hold few odd things, because one that is opaque hides what else is wrong.
+    let most = if maker.random.once_in(8) { 12 } else { 4 };
+    maker.spice = 1 + maker.random.below(most);
     let depth = 1 + maker.random.below(4);
     let mut line = maker.list(depth);
     maker.flush(&mut line);
@@ -32,11 +35,20 @@ struct Maker<'r> {
     heredocs: Vec<String>,
     /// Commands left.
     budget: usize,
+    /// Odd things left.
+    spice: usize,
 }
 
 impl Maker<'_> {
     fn tag(&mut self, tag: &'static str) {
         self.tags.insert(tag);
+    }
+
+    /// Whether something odd may come here; counts it.
+    fn odd(&mut self, once_in: usize) -> bool {
+        let odd = self.spice > 0 && self.random.once_in(once_in);
+        self.spice -= usize::from(odd);
+        odd
     }
 
     /// Ends the line, if a here-document waits for that.
@@ -80,7 +92,7 @@ impl Maker<'_> {
 
     fn pipeline(&mut self, depth: usize) -> String {
         let mut text = String::new();
-        match self.random.below(24) {
+        match if self.random.once_in(8) && self.odd(1) { self.random.below(3) } else { 3 } {
             0 => text.push_str("! "),
             1 => {
                 self.tag("time");
@@ -124,7 +136,7 @@ impl Maker<'_> {
 
     fn command(&mut self, depth: usize) -> String {
         self.budget = self.budget.saturating_sub(1);
-        if depth == 0 || self.budget == 0 || self.random.below(3) > 0 {
+        if depth == 0 || self.budget == 0 || !self.odd(2) {
             return self.simple(depth);
         }
         let mut text = match self.random.below(15) {
@@ -230,14 +242,14 @@ impl Maker<'_> {
 
     fn simple(&mut self, depth: usize) -> String {
         let mut parts: Vec<String> = Vec::new();
-        if self.random.once_in(8) {
+        if self.odd(8) {
             self.tag("assignment");
             parts.push(self.assignment(depth));
         }
-        if self.random.once_in(16) {
+        if self.odd(16) {
             parts.push(self.redirection(depth));
         }
-        match self.random.below(12) {
+        match if self.odd(3) { self.random.below(4) } else { 4 } {
             0 if !parts.is_empty() => {}
             0 | 1 => parts.push(self.builtin(depth)),
             2 | 3 => parts.push(self.wrapper(depth)),
@@ -248,7 +260,7 @@ impl Maker<'_> {
                 }
             }
         }
-        while self.random.once_in(6) {
+        while self.odd(6) {
             parts.push(self.redirection(depth));
         }
         let mut text = String::new();
@@ -263,8 +275,11 @@ impl Maker<'_> {
 
     fn program(&mut self) -> String {
         let name = self.random.pick(PROGRAMS).to_owned();
+        if !self.odd(4) {
+            return name;
+        }
         let (first, rest) = name.split_at(1);
-        match self.random.below(26) {
+        match self.random.below(16) {
             0 => format!("\\{name}"),
             1 => format!("\"{name}\""),
             2 => format!("'{name}'"),
@@ -280,8 +295,7 @@ impl Maker<'_> {
             12 => format!("X={name}; $X"),
             13 => format!("$'\\u{:04x}'{rest}", first.as_bytes()[0]),
             14 => format!("$(echo {name})"),
-            15 => format!("{first}{{{rest},}}"),
-            _ => name,
+            _ => format!("{first}{{{rest},}}"),
         }
     }
 
@@ -521,7 +535,8 @@ impl Maker<'_> {
     fn word(&mut self, depth: usize) -> String {
         let mut text = String::new();
         for _ in 0..=(self.random.below(5) / 3) {
-            let piece = match self.random.below(30) {
+            let kind = if self.odd(3) { self.random.below(27) } else { 99 };
+            let piece = match kind {
                 0 => "'single $(rm s)'".to_owned(),
                 1 => "\"double\"".to_owned(),
                 2 => "$'ansi\\n\\'x'".to_owned(),

@@ -81,6 +81,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     );
     let share = |part: u64, whole: u64| (100 * part).checked_div(whole).unwrap_or(0);
     println!("opaque: {} %", share(report.opaque, report.lines));
+    for (reason, lines) in &report.reasons {
+        println!("  {} %: {reason}", share(*lines, report.lines));
+    }
+    println!("by construct:");
     for (construct, (lines, opaque)) in &report.constructs {
         println!("  {construct}: {} % of {lines}", share(*opaque, *lines));
     }

@@ -54,6 +54,8 @@ pub struct Report {
     pub files: u64,
     /// Lines called opaque.
     pub opaque: u64,
+    /// Why they are opaque, by the first reason of each.
+    pub reasons: BTreeMap<&'static str, u64>,
     /// Lines that ended the sandbox; not compared.
     pub lost: u64,
     /// Lines that were ended because they took too long; compared up to there.
@@ -94,6 +96,10 @@ pub fn run(options: &Options) -> Result<Report, String> {
         report.files += happened.files.len() as u64;
         report.late += u64::from(happened.late);
         report.opaque += opaque;
+        for reason in analysis.opaque.iter().take(1) {
+            *report.reasons.entry(reason.reason.describe()).or_default() += 1;
+            if std::env::var_os("DIFFERENTIAL_SHOW").is_some() { eprintln!("{:?} {:?} {:?}", reason.reason, reason.text, line); }
+        }
         for tag in tags {
             let counts = report.constructs.entry(tag).or_default();
             *counts = (counts.0 + 1, counts.1 + opaque);

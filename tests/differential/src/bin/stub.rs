@@ -31,6 +31,9 @@ const REAL: &[&str] = &[
     "mv", "mkdir", "rm", "ln", "sed", "cat", "head", "sort", "dd", "rmdir", "truncate", "install",
 ];
 
+/// Ends a record of the log; no line can hold it.
+const END: &[u8] = b"\xff end of record \xfe";
+
 /// How long a line may run.
 const LINE_WITHIN: Duration = Duration::from_millis(1500);
 
@@ -51,7 +54,9 @@ fn program(own: &Path, name: &str) {
     let mut record = vec![name.as_bytes().to_vec()];
     record.extend(arguments.iter().skip(1).map(|word| word.as_bytes().to_vec()));
     let mut bytes = record.join(&0);
-    bytes.extend([0, 1, 0]);
+    bytes.push(0);
+    bytes.extend(END);
+    bytes.push(0);
     let log = own.parent().unwrap().with_file_name("log");
     if fs::metadata(&log).is_ok_and(|log| log.len() > MOST_RUNS) {
         std::process::exit(1);
@@ -143,7 +148,7 @@ fn one(base: &Path, line: &[u8]) -> serde_json::Value {
     let mut runs: Vec<Vec<String>> = Vec::new();
     let mut words = Vec::new();
     for word in logged.split(|byte| *byte == 0) {
-        if word == [1] {
+        if word == END {
             runs.push(std::mem::take(&mut words));
         } else {
             words.push(text(word));
