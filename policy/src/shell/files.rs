@@ -3,7 +3,7 @@
 mod special;
 
 use super::{
-    Access, FileAccess, Word,
+    Access, FileAccess, Word, class,
     expand::{Field, State},
     options::{self, Attached, Parsed},
     programs::{self, Program, Shape},
@@ -32,6 +32,11 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
             if let Some(program) = programs::find(name) {
                 call.parsed = options::parse(arguments.iter().map(|field| &field.word), program.spec);
                 call.program(program);
+                // A script among the arguments that runs or writes what it likes.
+                let words: Vec<Word> = arguments.iter().map(|field| field.word.clone()).collect();
+                if let Some(script) = class::script_that_writes(name, &words, &call.parsed) {
+                    call.files.unknown(&script, Access::Write);
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::shell::{
     Context, OpaqueReason,
     expand::{Field, State, lookup},
     reader::Read,
+    settings,
 };
 
 impl Walk<'_> {
@@ -53,7 +54,16 @@ impl Walk<'_> {
                 }
                 after.blur(&mut self.budget)?;
             }
-            "set" | "shift" => after.blur(&mut self.budget)?,
+            "set" | "shift" => {
+                let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
+                let certain: Vec<&str> = arguments.iter().map_while(Field::text).collect();
+                // Behind `--` or an operand every word is only a parameter.
+                let unclear = texts.is_none() && settings::set_is_harmless(&certain) && settings::only_harmless(&certain);
+                if name == "set" && (unclear || !settings::set_is_harmless(&certain)) && !certain.contains(&"--") {
+                    self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::Redefinition);
+                }
+                after.blur(&mut self.budget)?;
+            }
             "test" | "[" | "wait" => arguments.iter().for_each(|field| self.index_in(field)),
             "alias" => {
                 for field in arguments {
@@ -96,7 +106,8 @@ impl Walk<'_> {
             }
             "shopt" | "setopt" => {
                 let all = super::call::text(&call.fields);
-                if all.contains("expand_aliases") || all.contains("sourcepath") {
+                let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
+                if !texts.is_some_and(|texts| name == "shopt" && settings::shopt_is_harmless(&texts)) {
                     self.opaque(excerpt(&all), OpaqueReason::Redefinition);
                 }
             }

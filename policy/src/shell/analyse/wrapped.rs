@@ -7,6 +7,7 @@ use super::{
 use crate::shell::{
     Access, Assignment, Context, FileAccess, OpaqueReason, Word,
     expand::{Field, State, Value},
+    own,
     reader::{self, Read},
     syntax::Form,
     targets::Files,
@@ -43,6 +44,7 @@ impl Walk<'_> {
                 Ok(false)
             }
             "portcullis" => self.own(call, state),
+            "portcullis-launch" => self.launch(call, state),
             _ => match wrappers::find(name) {
                 Some(wrapper) => self.program_behind(wrapper, call, state, index),
                 None => Ok(false),
@@ -390,26 +392,33 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `portcullis run [options] -- CMD`, `portcullis exec`, `portcullis sandbox run`.
+    /// `portcullis [options] run [options] [--] CMD`, `portcullis exec`, `portcullis sandbox run`.
     fn own(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {
-        let texts: Vec<Option<&str>> = call.fields.iter().map(Field::text).collect();
-        let skip = match texts.get(1..3) {
-            Some([Some("run" | "exec"), _]) => 1,
-            Some([Some("sandbox"), Some("run")]) => 2,
-            _ => return Ok(false),
-        };
-        let words: Vec<Word> = call.fields.iter().skip(skip).map(|field| field.word.clone()).collect();
-        let found = wrappers::unwrap(&wrappers::OWN, &words);
-        if let Some(option) = &found.unknown {
-            self.opaque(&format!("portcullis {option}"), OpaqueReason::UnknownWrapperOption);
-        }
-        let Some(program) = found.program else {
+        let texts: Vec<Option<&str>> = call.fields.iter().skip(1).map(Field::text).collect();
+        let own = own::read(&texts);
+        let Some(program) = own.program.filter(|_| own.runs()) else {
             return Ok(false);
         };
-        let label = text(call.fields.get(..skip + program).unwrap_or_default());
-        let fields = call.fields.get(skip + program..).unwrap_or_default().to_vec();
-        self.inner(fields, Context::Transparent(label), call, state, Vec::new())?;
-        Ok(true)
+        let widens = own.widens.is_some();
+        let mut inside = state.clone();
+        // In another folder, perhaps.
+        inside.elsewhere |= widens;
+        let label = text(call.fields.get(..program).unwrap_or_default());
+        let fields = call.fields.get(program..).unwrap_or_default().to_vec();
+        self.inner(fields, Context::Transparent(label), call, &inside, Vec::new())?;
+        Ok(!widens)
+    }
+
+    /// `portcullis-launch exec [options] -- CMD`: a person's tool; what it runs is judged all the same.
+    fn launch(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {
+        if let Some(at) = call.fields.iter().position(|field| field.text() == Some("--")) {
+            let label = text(call.fields.get(..=at).unwrap_or_default());
+            let fields = call.fields.get(at + 1..).unwrap_or_default().to_vec();
+            if !fields.is_empty() {
+                self.inner(fields, Context::Changing(label), call, state, Vec::new())?;
+            }
+        }
+        Ok(false)
     }
 
     fn eval(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {

@@ -126,6 +126,7 @@ fn one(base: &Path, line: &[u8]) -> serde_json::Value {
         .env("PATH", base.join("bin"))
         .env("HOME", folder.join("home"))
         .env("FUNCNEST", "20")
+        .env("LC_ALL", "C.UTF-8")
         .current_dir(&project)
         .process_group(0)
         .stdin(File::open(base.join("input")).unwrap())
