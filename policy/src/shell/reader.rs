@@ -461,7 +461,8 @@ impl<'a> Reader<'a> {
         let word = self.word()?.ok_or(Fault::Syntax)?;
         // An expansion in a delimiter is not expanded by bash but taken as written: too odd to follow.
         let delimiter = word.flat().ok_or(Fault::Syntax)?;
-        let quoted = word.source.contains(['\'', '"', '\\']);
+        // A line continuation quotes nothing.
+        let quoted = word.source.replace("\\\n", "").contains(['\'', '"', '\\']);
         if delimiter.contains('\n') {
             return Err(Fault::Syntax);
         }

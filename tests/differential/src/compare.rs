@@ -30,7 +30,9 @@ pub fn missed(analysis: &Analysis, happened: &Happened) -> Option<String> {
     if script_file {
         return None;
     }
-    for run in &happened.runs {
+    // A keyword in bash; of other shells a program, which runs nothing if nothing follows.
+    let runs = happened.runs.iter().filter(|run| run.as_slice() != ["time"]);
+    for run in runs {
         let known = analysis.commands.iter().any(|command| {
             command.program_name() == run.first().map(String::as_str)
                 && fits(command.words.get(1..).unwrap_or_default(), run.get(1..).unwrap_or_default())

@@ -194,7 +194,9 @@ impl Maker<'_> {
             7 => {
                 self.tag("function");
                 let name = self.random.pick(&["f", "ls", "curl", "g"]);
+                // A function that calls itself would not end.
                 let body = self.body(depth);
+                let body = if name.len() > 1 { body.replace(name, "npm") } else { body };
                 let head = match self.random.below(3) {
                     0 => format!("{name}() "),
                     1 => format!("function {name} "),

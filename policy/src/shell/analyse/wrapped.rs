@@ -18,7 +18,15 @@ impl Walk<'_> {
     /// Follows a wrapper. True if the command only wraps.
     pub(super) fn wrapped(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         if wrappers::SHELLS.contains(&name) {
-            return self.shell(name, call, state, index);
+            let plain = !matches!(name, "bash" | "rbash" | "zsh" | "ksh" | "mksh");
+            let outer = std::mem::replace(&mut self.plain, plain);
+            let wraps = self.shell(name, call, state, index);
+            self.plain = outer;
+            if name == "fish" && call.fields.len() > 1 {
+                // Its grammar is its own.
+                self.opaque(&text(&call.fields), OpaqueReason::Unparsable);
+            }
+            return wraps;
         }
         match name {
             "eval" => self.eval(call, state),

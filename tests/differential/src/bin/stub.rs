@@ -88,36 +88,61 @@ fn program(own: &Path, name: &str) {
 
 fn drive(base: &Path) {
     set_child_subreaper(Some(Pid::from_raw(1).unwrap())).unwrap();
-    for (resource, most) in [(Resource::Cpu, 2), (Resource::Fsize, 1 << 20), (Resource::Core, 0)] {
-        if resource != Resource::Cpu {
-            let limit = Rlimit { current: Some(most), maximum: Some(most) };
-            setrlimit(resource, limit).unwrap();
-        }
+    for (resource, most) in [(Resource::Fsize, 1 << 20), (Resource::Core, 0), (Resource::Nproc, 300)] {
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        setrlimit(resource, limit).unwrap();
     }
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut length = [0; 4];
+    let mut fresh = None;
     while input.read_exact(&mut length).is_ok() {
         let mut line = vec![0; u32::from_be_bytes(length) as usize];
         input.read_exact(&mut line).unwrap();
-        let answer = serde_json::to_vec(&one(base, &line)).unwrap();
+        let answer = serde_json::to_vec(&one(base, &line, &mut fresh)).unwrap();
         output.write_all(&u32::try_from(answer.len()).unwrap().to_be_bytes()).unwrap();
         output.write_all(&answer).unwrap();
         output.flush().unwrap();
     }
 }
 
-fn one(base: &Path, line: &[u8]) -> serde_json::Value {
-    let (folder, log) = (base.join("w"), base.join("log"));
-    let _ = fs::remove_dir_all(&folder);
-    let project = folder.join("proj");
+/// What a line can read.
+const INPUT: &[u8] = b"surprise input\nsecond line\n";
+
+/// Makes the folder anew in which lines run.
+fn make(folder: &Path, project: &Path) {
+    let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(project.join("sub/deep")).unwrap();
     fs::create_dir_all(folder.join("home")).unwrap();
-    for (name, text) in [("a.txt", "surprise a\n"), ("b.txt", "b\n"), ("sub/c.txt", "c\n"), ("curl.c", "x\n"), ("odd name", "")] {
+    let files = [
+        ("a.txt", "surprise a\n"),
+        ("b.txt", "b\n"),
+        ("sub/c.txt", "c\n"),
+        ("curl.c", "x\n"),
+        ("odd name", ""),
+    ];
+    for (name, text) in files {
         fs::write(project.join(name), text).unwrap();
     }
-    fs::write(base.join("input"), "surprise input\nsecond line\n").unwrap();
-    File::create(&log).unwrap();
-    let before = snapshot(&folder);
+}
+
+/// Runs one line. `fresh` is what lies in the folder, if the line before changed nothing.
+fn one(base: &Path, line: &[u8], fresh: &mut Option<BTreeMap<PathBuf, Vec<u8>>>) -> serde_json::Value {
+    let (folder, log) = (base.join("w"), base.join("log"));
+    let project = folder.join("proj");
+    if fresh.is_none() {
+        make(&folder, &project);
+    }
+    let before = fresh.take().unwrap_or_else(|| snapshot(&folder));
+    if fs::metadata(&log).map_or(true, |log| log.len() > 0) {
+        File::create(&log).unwrap();
+    }
+    let input = base.join("input");
+    if fs::read(&input).map_or(true, |text| text != INPUT) {
+        fs::write(&input, INPUT).unwrap();
+    }
     let mut command = Command::new("/bin/bash");
     command
         .arg("-c")
@@ -125,11 +150,11 @@ fn one(base: &Path, line: &[u8]) -> serde_json::Value {
         .env_clear()
         .env("PATH", base.join("bin"))
         .env("HOME", folder.join("home"))
-        .env("FUNCNEST", "20")
+        .env("FUNCNEST", "2")
         .env("LC_ALL", "C.UTF-8")
         .current_dir(&project)
         .process_group(0)
-        .stdin(File::open(base.join("input")).unwrap())
+        .stdin(File::open(&input).unwrap())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let started = command.spawn().is_ok();
@@ -139,9 +164,13 @@ fn one(base: &Path, line: &[u8]) -> serde_json::Value {
         let _ = sender.send(());
     });
     let mut late = false;
-    while started && receiver.recv_timeout(LINE_WITHIN).is_err() {
+    if started && receiver.recv_timeout(LINE_WITHIN).is_err() {
         late = true;
         kill_all();
+        // What starts processes faster than they are killed ends with the sandbox.
+        if receiver.recv_timeout(LINE_WITHIN).is_err() {
+            std::process::exit(1);
+        }
     }
     let after = snapshot(&folder);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -161,6 +190,18 @@ fn one(base: &Path, line: &[u8]) -> serde_json::Value {
     let mut files: Vec<String> = changed.map(|path| text(path.as_os_str().as_bytes())).collect();
     files.sort();
     files.dedup();
+    // Making all anew takes ten times as long as the line itself.
+    for path in &files {
+        let path = Path::new(path);
+        if !before.contains_key(path) {
+            let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+        } else if let Some(text) = before.get(path).filter(|text| *text != b"folder") {
+            let _ = fs::write(path, text);
+        }
+    }
+    if files.is_empty() || snapshot(&folder) == before {
+        *fresh = Some(before);
+    }
     serde_json::json!({ "runs": runs, "files": files, "late": late })
 }
 
