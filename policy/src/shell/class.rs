@@ -77,15 +77,17 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         "exit" | "return" | "break" | "continue" | "shift" => {
             texts.len() <= 1 && texts.iter().all(|text| text.chars().all(|c| c.is_ascii_digit()))
         }
-        "wait" => texts.iter().all(|text| text.chars().all(|c| c.is_ascii_digit() || c == '%')),
+        "wait" => texts
+            .iter()
+            .all(|text| text.chars().all(|c| c.is_ascii_digit() || c == '%')),
         // Without an option it prints every variable, secrets too.
         "set" => !texts.is_empty() && settings::only_harmless(&texts) && texts.iter().all(|text| !text.is_empty()),
         "shopt" => !texts.is_empty() && settings::shopt_is_harmless(&texts),
         // Of what name, is judged with dangerous variables.
         "unset" => plain(),
-        "read" => {
-            texts.iter().all(|text| matches!(*text, "-r" | "-s" | "-rs" | "-sr") || reader::is_name(text))
-        }
+        "read" => texts
+            .iter()
+            .all(|text| matches!(*text, "-r" | "-s" | "-rs" | "-sr") || reader::is_name(text)),
         _ => false,
     }
 }

@@ -79,7 +79,8 @@ pub(super) fn read<'a>(arguments: &[Option<&'a str>]) -> Own<'a> {
             if known(PLACES) || known(WIDENS) || known(NEUTRAL) {
                 at += usize::from(!attached);
             }
-            if !known(NEUTRAL) && !(known(NEUTRAL_FLAGS) && !attached) {
+            let neutral = known(NEUTRAL) || (known(NEUTRAL_FLAGS) && !attached);
+            if !neutral {
                 own.widens.get_or_insert(name);
             }
         } else if own.verb.is_none() && text == "sandbox" && arguments.get(at) == Some(&Some("run")) {
@@ -146,7 +147,12 @@ pub(super) fn changes_ourselves(name: &str, arguments: &[Word]) -> bool {
 
 /// Whether the pattern or name of `pkill` and kin can mean one of our programs.
 fn kills_by_name(name: &str, texts: &[&str]) -> bool {
-    const PROGRAMS: &[&str] = &["portcullis", "portcullis-server serve", "portcullis-sandboxd serve", "portcullis-launch run"];
+    const PROGRAMS: &[&str] = &[
+        "portcullis",
+        "portcullis-server serve",
+        "portcullis-sandboxd serve",
+        "portcullis-launch run",
+    ];
     let patterns: Vec<String> = texts
         .iter()
         .filter(|text| !text.starts_with('-'))
@@ -159,9 +165,15 @@ fn kills_by_name(name: &str, texts: &[&str]) -> bool {
         letters.chars().all(|c| c.is_ascii_digit())
             || letters.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
             || letters.chars().all(|c| "fxinoecqwrI".contains(c))
-            || matches!(letters, "full" | "exact" | "ignore-case" | "newest" | "oldest" | "echo" | "regexp" | "wait" | "quiet")
+            || matches!(
+                letters,
+                "full" | "exact" | "ignore-case" | "newest" | "oldest" | "echo" | "regexp" | "wait" | "quiet"
+            )
     };
-    let others = texts.iter().filter(|text| text.starts_with('-')).any(|text| !plain(text));
+    let others = texts
+        .iter()
+        .filter(|text| text.starts_with('-'))
+        .any(|text| !plain(text));
     patterns.is_empty()
         || others
         || patterns.iter().any(|pattern| {
@@ -189,9 +201,19 @@ mod tests {
         assert_eq!(parts("portcullis run -- rm x"), (Some("run"), Some(3), None));
         assert_eq!(parts("portcullis run --timeout 5 rm"), (Some("run"), Some(4), None));
         assert_eq!(parts("portcullis run --timeout=5 rm"), (Some("run"), Some(3), None));
-        assert_eq!(parts("portcullis --data-dir d run rm"), (Some("run"), Some(4), Some("--data-dir")));
+        assert_eq!(
+            parts("portcullis --data-dir d run rm"),
+            (Some("run"), Some(4), Some("--data-dir"))
+        );
         assert_eq!(parts("portcullis sandbox run rm"), (Some("run"), Some(3), None));
-        assert_eq!(parts("portcullis run --headless rm"), (Some("run"), Some(3), Some("--headless")));
-        assert_eq!(parts("portcullis run rm --cwd /"), (Some("run"), Some(2), None), "an option of rm");
+        assert_eq!(
+            parts("portcullis run --headless rm"),
+            (Some("run"), Some(3), Some("--headless"))
+        );
+        assert_eq!(
+            parts("portcullis run rm --cwd /"),
+            (Some("run"), Some(2), None),
+            "an option of rm"
+        );
     }
 }

@@ -2,8 +2,20 @@
 
 /// Long names of `set -o` that change when a script stops and what it prints, not what its words mean.
 const SET: &[&str] = &[
-    "allexport", "errexit", "errtrace", "functrace", "hashall", "monitor", "noclobber", "noexec", "noglob", "notify",
-    "nounset", "pipefail", "verbose", "xtrace",
+    "allexport",
+    "errexit",
+    "errtrace",
+    "functrace",
+    "hashall",
+    "monitor",
+    "noclobber",
+    "noexec",
+    "noglob",
+    "notify",
+    "nounset",
+    "pipefail",
+    "verbose",
+    "xtrace",
 ];
 
 /// Letters of the same.
@@ -11,8 +23,22 @@ const LETTERS: &str = "aeEThmCnfbuvx";
 
 /// Names of `shopt`: they leave words alone, or only decide which files a pattern finds.
 const SHOPT: &[&str] = &[
-    "nullglob", "failglob", "dotglob", "checkhash", "checkjobs", "checkwinsize", "cmdhist", "execfail", "extglob",
-    "globasciiranges", "huponexit", "inherit_errexit", "lithist", "xpg_echo", "histappend", "progcomp",
+    "nullglob",
+    "failglob",
+    "dotglob",
+    "checkhash",
+    "checkjobs",
+    "checkwinsize",
+    "cmdhist",
+    "execfail",
+    "extglob",
+    "globasciiranges",
+    "huponexit",
+    "inherit_errexit",
+    "lithist",
+    "xpg_echo",
+    "histappend",
+    "progcomp",
 ];
 
 /// Whether `set` with these words only sets harmless options, no positional parameters.
@@ -57,8 +83,15 @@ pub(super) fn shopt_is_harmless(words: &[&str]) -> bool {
     let set = words.iter().filter(flags).any(|word| word.contains(['s', 'u']));
     let names_of_set = words.iter().filter(flags).any(|word| word.contains('o'));
     let known = if names_of_set { SET } else { SHOPT };
-    words.iter().filter(flags).all(|word| word.chars().skip(1).all(|c| "suqpo".contains(c)))
-        && (!set || words.iter().filter(|word| !word.starts_with('-')).all(|word| known.contains(word)))
+    words
+        .iter()
+        .filter(flags)
+        .all(|word| word.chars().skip(1).all(|c| "suqpo".contains(c)))
+        && (!set
+            || words
+                .iter()
+                .filter(|word| !word.starts_with('-'))
+                .all(|word| known.contains(word)))
 }
 
 #[cfg(test)]

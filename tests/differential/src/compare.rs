@@ -14,7 +14,10 @@ const READ_FILES: &[&str] = &["bash", "sh", "dash", "source", "."];
 #[must_use]
 pub fn analysed(line: &str, folder: &str) -> Analysis {
     let path = |text: String| AbsPath::parse(&text).expect("the oracle's folder is absolute");
-    let context = ShellContext { cwd: path(format!("{folder}/proj")), home: Some(path(format!("{folder}/home"))) };
+    let context = ShellContext {
+        cwd: path(format!("{folder}/proj")),
+        home: Some(path(format!("{folder}/home"))),
+    };
     analyse(line, &context, Limits::default())
 }
 
@@ -25,7 +28,8 @@ pub fn missed(analysis: &Analysis, happened: &Happened) -> Option<String> {
         return None;
     }
     let script_file = analysis.commands.iter().any(|command| {
-        command.program_name().is_some_and(|name| READ_FILES.contains(&name)) && command.class != portcullis_policy::shell::CommandClass::Wrapper
+        command.program_name().is_some_and(|name| READ_FILES.contains(&name))
+            && command.class != portcullis_policy::shell::CommandClass::Wrapper
     });
     if script_file {
         return None;
@@ -35,7 +39,10 @@ pub fn missed(analysis: &Analysis, happened: &Happened) -> Option<String> {
     for run in runs {
         let known = analysis.commands.iter().any(|command| {
             command.program_name() == run.first().map(String::as_str)
-                && fits(command.words.get(1..).unwrap_or_default(), run.get(1..).unwrap_or_default())
+                && fits(
+                    command.words.get(1..).unwrap_or_default(),
+                    run.get(1..).unwrap_or_default(),
+                )
         });
         if !known {
             return Some(format!("ran {run:?}"));
@@ -48,7 +55,11 @@ pub fn missed(analysis: &Analysis, happened: &Happened) -> Option<String> {
         .filter(|file| file.access != Access::Read)
         .map(|file| &file.target)
         .collect();
-    happened.files.iter().find(|file| !writes.iter().any(|target| covers(target, file))).map(|file| format!("changed {file}"))
+    happened
+        .files
+        .iter()
+        .find(|file| !writes.iter().any(|target| covers(target, file)))
+        .map(|file| format!("changed {file}"))
 }
 
 /// Whether these words can have become those.
@@ -79,7 +90,12 @@ fn fits(words: &[Word], run: &[String]) -> bool {
 
 /// A file is covered by its own name, by that of a folder above it (`cp -r`), and by that of a file below it (`mkdir -p`).
 fn covers(target: &FileTarget, file: &str) -> bool {
-    let below = |inner: &str, outer: &str| inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/') || outer == "/");
+    let below = |inner: &str, outer: &str| {
+        inner == outer
+            || inner
+                .strip_prefix(outer)
+                .is_some_and(|rest| rest.starts_with('/') || outer == "/")
+    };
     match target {
         FileTarget::Unknown(_) => true,
         FileTarget::Path(path) => below(file, path.as_str()) || below(path.as_str(), file),
@@ -106,7 +122,10 @@ mod tests {
         assert!(miss("ls a", &["ls", "b"], None).is_some(), "other words");
         assert!(miss("ls a", &["curl", "a"], None).is_some(), "another program");
         assert_eq!(miss("ls $X b", &["ls", "b"], None), None);
-        assert!(miss("ls $X b", &["ls", "c"], None).is_some(), "the certain word differs");
+        assert!(
+            miss("ls $X b", &["ls", "c"], None).is_some(),
+            "the certain word differs"
+        );
         assert!(miss("ls > out", &["ls"], Some("/w/proj/other")).is_some());
         assert_eq!(miss("ls > out", &["ls"], Some("/w/proj/out")), None);
         assert_eq!(miss("$X", &["curl"], Some("/etc/x")), None, "opaque");

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use crate::random::Random;
 
 /// Programs that the lines name. All exist as stubs.
-pub const PROGRAMS: &[&str] = &["curl", "git", "ls", "rm", "cat", "npm", "make", "nope", "touch", "tee", "cp", "wget"];
+pub const PROGRAMS: &[&str] = &[
+    "curl", "git", "ls", "rm", "cat", "npm", "make", "nope", "touch", "tee", "cp", "wget",
+];
 
 /// A line, and which constructs it holds.
 #[derive(Debug)]
@@ -18,7 +20,13 @@ pub struct Generated {
 
 /// Makes a line.
 pub fn line(random: &mut Random) -> Generated {
-    let mut maker = Maker { random, tags: BTreeSet::new(), heredocs: Vec::new(), budget: 40, spice: 0 };
+    let mut maker = Maker {
+        random,
+        tags: BTreeSet::new(),
+        heredocs: Vec::new(),
+        budget: 40,
+        spice: 0,
+    };
     // Most lines hold few odd things, because one that is opaque hides what else is wrong.
     let most = if maker.random.once_in(8) { 12 } else { 4 };
     maker.spice = 1 + maker.random.below(most);
@@ -62,14 +70,28 @@ impl Maker<'_> {
     }
 
     fn blank(&mut self) -> &'static str {
-        self.random.pick(&[" ", " ", " ", " ", " ", " ", "  ", "\t", " \\\n", "\\\n "])
+        self.random
+            .pick(&[" ", " ", " ", " ", " ", " ", "  ", "\t", " \\\n", "\\\n "])
     }
 
     fn list(&mut self, depth: usize) -> String {
         let mut text = String::new();
         for number in 0..=self.random.below(3) {
             if number > 0 {
-                let join = self.random.pick(&["; ", " && ", " || ", "\n", " & ", ";", "&", "&&", "||", " ;\n", " && \n", " # note\n"]);
+                let join = self.random.pick(&[
+                    "; ",
+                    " && ",
+                    " || ",
+                    "\n",
+                    " & ",
+                    ";",
+                    "&",
+                    "&&",
+                    "||",
+                    " ;\n",
+                    " && \n",
+                    " # note\n",
+                ]);
                 if join.contains('\n') {
                     if join.starts_with(" &&") {
                         text.push_str(" &&");
@@ -92,7 +114,11 @@ impl Maker<'_> {
 
     fn pipeline(&mut self, depth: usize) -> String {
         let mut text = String::new();
-        match if self.random.once_in(8) && self.odd(1) { self.random.below(3) } else { 3 } {
+        match if self.random.once_in(8) && self.odd(1) {
+            self.random.below(3)
+        } else {
+            3
+        } {
             0 => text.push_str("! "),
             1 => {
                 self.tag("time");
@@ -122,7 +148,11 @@ impl Maker<'_> {
     fn end(&mut self, body: &str) -> String {
         let mut end = String::new();
         if self.heredocs.is_empty() {
-            end.push_str(if body.ends_with('&') { " " } else { self.random.pick(&["; ", "\n", ";"]) });
+            end.push_str(if body.ends_with('&') {
+                " "
+            } else {
+                self.random.pick(&["; ", "\n", ";"])
+            });
         }
         self.flush(&mut end);
         end
@@ -187,29 +217,47 @@ impl Maker<'_> {
                 self.tag("case");
                 let subject = self.word(depth - 1);
                 let open = self.random.pick(&["", "("]);
-                let pattern = if self.random.once_in(2) { "*".to_owned() } else { self.word(depth - 1) };
+                let pattern = if self.random.once_in(2) {
+                    "*".to_owned()
+                } else {
+                    self.word(depth - 1)
+                };
                 let end = self.random.pick(&[";;", ";&", ";;&"]);
-                format!("case {subject} in {open}{pattern}) {}{end} a|b) {};; *) ;; esac", self.list_flat(depth), self.list_flat(depth))
+                format!(
+                    "case {subject} in {open}{pattern}) {}{end} a|b) {};; *) ;; esac",
+                    self.list_flat(depth),
+                    self.list_flat(depth)
+                )
             }
             7 => {
                 self.tag("function");
                 let name = self.random.pick(&["f", "ls", "curl", "g"]);
                 // A function that calls itself would not end.
                 let body = self.body(depth);
-                let body = if name.len() > 1 { body.replace(name, "npm") } else { body };
+                let body = if name.len() > 1 {
+                    body.replace(name, "npm")
+                } else {
+                    body
+                };
                 let head = match self.random.below(3) {
                     0 => format!("{name}() "),
                     1 => format!("function {name} "),
                     _ => format!("function {name}() "),
                 };
-                let form = if self.random.once_in(3) { format!("{head}( {body})") } else { format!("{head}{{ {body}}}") };
+                let form = if self.random.once_in(3) {
+                    format!("{head}( {body})")
+                } else {
+                    format!("{head}{{ {body}}}")
+                };
                 let call = self.word(0);
                 format!("{form}; {name} {call}")
             }
             8 => {
                 self.tag("[[");
                 let (one, two) = (self.word(depth - 1), self.word(depth - 1));
-                let operator = self.random.pick(&["==", "=", "!=", "=~", "-eq", "<", ">", "-nt", "-lt"]);
+                let operator = self
+                    .random
+                    .pick(&["==", "=", "!=", "=~", "-eq", "<", ">", "-nt", "-lt"]);
                 let prefix = self.random.pick(&["", "! ", "-n a && ", "( a ) && ", "-z "]);
                 if prefix == "-z " {
                     format!("[[ -z {one} ]]")
@@ -311,14 +359,62 @@ impl Maker<'_> {
             format!("{program} {word}")
         };
         let prefix = self.random.pick(&[
-            "env", "env A=1", "env -i PATH=$PATH", "env -u A", "env --unset=A", "env -C sub", "env --", "env - PATH=$PATH",
-            "env -S 'A=1 curl x'", "env -vS 'curl x'", "timeout 5", "timeout -k 1 5", "timeout --kill-after=1 -s TERM 5",
-            "timeout --preserve-status 5", "timeout -v 5", "nice", "nice -n 5", "nice -5", "nice --adjustment=3", "nohup",
-            "setsid", "setsid -w", "stdbuf -oL", "stdbuf -o L -e0", "command", "command -p", "command --", "exec", "exec -a z",
-            "exec -c", "builtin command", "command builtin command", "sudo", "sudo -u root", "sudo A=1", "time", "xargs",
-            "xargs -n1", "xargs -n 1 -I{}", "xargs -I % ", "xargs -0 -r", "xargs -i", "xargs -L1", "xargs -d '\\n'",
-            "echo a | xargs", "env time", "flock sub/lock", "flock -n a.txt", "nohup --", "timeout 5 --", "eval",
-            "eval eval", "command eval", "builtin eval", "env -S curl", "find . -maxdepth 0 -exec",
+            "env",
+            "env A=1",
+            "env -i PATH=$PATH",
+            "env -u A",
+            "env --unset=A",
+            "env -C sub",
+            "env --",
+            "env - PATH=$PATH",
+            "env -S 'A=1 curl x'",
+            "env -vS 'curl x'",
+            "timeout 5",
+            "timeout -k 1 5",
+            "timeout --kill-after=1 -s TERM 5",
+            "timeout --preserve-status 5",
+            "timeout -v 5",
+            "nice",
+            "nice -n 5",
+            "nice -5",
+            "nice --adjustment=3",
+            "nohup",
+            "setsid",
+            "setsid -w",
+            "stdbuf -oL",
+            "stdbuf -o L -e0",
+            "command",
+            "command -p",
+            "command --",
+            "exec",
+            "exec -a z",
+            "exec -c",
+            "builtin command",
+            "command builtin command",
+            "sudo",
+            "sudo -u root",
+            "sudo A=1",
+            "time",
+            "xargs",
+            "xargs -n1",
+            "xargs -n 1 -I{}",
+            "xargs -I % ",
+            "xargs -0 -r",
+            "xargs -i",
+            "xargs -L1",
+            "xargs -d '\\n'",
+            "echo a | xargs",
+            "env time",
+            "flock sub/lock",
+            "flock -n a.txt",
+            "nohup --",
+            "timeout 5 --",
+            "eval",
+            "eval eval",
+            "command eval",
+            "builtin eval",
+            "env -S curl",
+            "find . -maxdepth 0 -exec",
         ]);
         if prefix.starts_with("find") {
             let end = self.random.pick(&["\\;", "{} +", "{} \\;", "';'"]);
@@ -326,7 +422,18 @@ impl Maker<'_> {
         }
         if self.random.once_in(6) {
             self.tag("bash -c");
-            let flags = self.random.pick(&["-c", "-ec", "-uc", "-xc", "-c --", "-e -c", "+e -c", "-o errexit -c", "-lc", "--norc -c"]);
+            let flags = self.random.pick(&[
+                "-c",
+                "-ec",
+                "-uc",
+                "-xc",
+                "-c --",
+                "-e -c",
+                "+e -c",
+                "-o errexit -c",
+                "-lc",
+                "--norc -c",
+            ]);
             let shell = self.random.pick(&["bash", "sh", "/bin/bash", "env bash"]);
             let script = self.list_flat(depth.saturating_sub(1));
             let quoted = if self.random.once_in(2) && !script.contains('"') && !script.contains('\\') {
@@ -401,7 +508,10 @@ impl Maker<'_> {
             4 => "sub/n\"e\"w".to_owned(),
             5 => "o{u,}t".to_owned(),
             6 => "$'o\\tt'".to_owned(),
-            _ => self.random.pick(&["out", "a.txt", "sub/new", "/dev/null", "./x"]).to_owned(),
+            _ => self
+                .random
+                .pick(&["out", "a.txt", "sub/new", "/dev/null", "./x"])
+                .to_owned(),
         };
         match self.random.below(22) {
             0 | 1 => format!("> {file}"),
@@ -439,7 +549,11 @@ impl Maker<'_> {
             _ => ("E", "E"),
         };
         let dash = if self.random.once_in(3) { "-" } else { "" };
-        let tab = if dash.is_empty() { "" } else { self.random.pick(&["\t", "", "\t\t"]) };
+        let tab = if dash.is_empty() {
+            ""
+        } else {
+            self.random.pick(&["\t", "", "\t\t"])
+        };
         let mut body = String::new();
         for _ in 0..self.random.below(3) {
             let part = match self.random.below(8) {
@@ -480,18 +594,29 @@ impl Maker<'_> {
     /// A substitution without a newline in it that could end a here-document.
     fn substitution_flat(&mut self, depth: usize) -> String {
         let text = self.substitution(depth);
-        if text.contains('\n') { "$(curl flat)".to_owned() } else { text }
+        if text.contains('\n') {
+            "$(curl flat)".to_owned()
+        } else {
+            text
+        }
     }
 
     fn substitution(&mut self, depth: usize) -> String {
         self.tag("substitution");
         if depth == 0 || self.budget == 0 {
-            return self.random.pick(&["$(curl s)", "`curl t`", "$(<a.txt)", "${ curl u; }"]).to_owned();
+            return self
+                .random
+                .pick(&["$(curl s)", "`curl t`", "$(<a.txt)", "${ curl u; }"])
+                .to_owned();
         }
         match self.random.below(4) {
             0 => {
                 let body = self.closed(depth);
-                if body.contains(['`', '\\']) { format!("$({body})") } else { format!("`{body}`") }
+                if body.contains(['`', '\\']) {
+                    format!("$({body})")
+                } else {
+                    format!("`{body}`")
+                }
             }
             _ => {
                 let space = self.random.pick(&["", " "]);
@@ -516,8 +641,14 @@ impl Maker<'_> {
 
     fn parameter(&mut self, depth: usize) -> String {
         self.tag("parameter");
-        let word = if depth > 0 { self.word(depth - 1) } else { "a".to_owned() };
-        let operator = self.random.pick(&[":-", "-", ":=", "=", ":+", "+", ":?", "#", "##", "%", "%%", "/a/", "//a/", "/", "^", ",,"]);
+        let word = if depth > 0 {
+            self.word(depth - 1)
+        } else {
+            "a".to_owned()
+        };
+        let operator = self.random.pick(&[
+            ":-", "-", ":=", "=", ":+", "+", ":?", "#", "##", "%", "%%", "/a/", "//a/", "/", "^", ",,",
+        ]);
         match self.random.below(16) {
             0 => "$X".to_owned(),
             1 => "${X}".to_owned(),
@@ -547,11 +678,17 @@ impl Maker<'_> {
                 5 => "\"a'b\\\"c\"".to_owned(),
                 6 => {
                     self.tag("glob");
-                    self.random.pick(&["*.txt", "?.txt", "[ab].txt", "sub/*", "*", "[!a]*"]).to_owned()
+                    self.random
+                        .pick(&["*.txt", "?.txt", "[ab].txt", "sub/*", "*", "[!a]*"])
+                        .to_owned()
                 }
                 7 => {
                     self.tag("brace");
-                    let inner = if depth > 0 { self.word(depth - 1) } else { "b".to_owned() };
+                    let inner = if depth > 0 {
+                        self.word(depth - 1)
+                    } else {
+                        "b".to_owned()
+                    };
                     match self.random.below(5) {
                         0 => "{1..3}".to_owned(),
                         1 => "{a..c}".to_owned(),
@@ -567,7 +704,11 @@ impl Maker<'_> {
                 13 | 14 => self.parameter(depth),
                 15 => {
                     let inner = self.parameter(depth);
-                    if inner.contains('"') { inner } else { format!("\"{inner}\"") }
+                    if inner.contains('"') {
+                        inner
+                    } else {
+                        format!("\"{inner}\"")
+                    }
                 }
                 16 => format!("$(({}))", self.arithmetic(depth)),
                 17 => format!("$[{}]", self.arithmetic(depth)),
@@ -578,9 +719,26 @@ impl Maker<'_> {
                 22 => "a#b".to_owned(),
                 23 => "{".to_owned(),
                 24 => "-x".to_owned(),
-                25 => self.random.pick(&["$'\\x41'", "$'\\e'", "$'\\cA'", "$'\\101\\q'", "$'\\U1F600'", "$'a\\0b'", "$'\\''"]).to_owned(),
-                26 => self.random.pick(&["!", "if", "done", "}", "]]", "[", "in", "time"]).to_owned(),
-                _ => self.random.pick(&["a", "b", "a.txt", "new", "sub", "-r", "x1"]).to_owned(),
+                25 => self
+                    .random
+                    .pick(&[
+                        "$'\\x41'",
+                        "$'\\e'",
+                        "$'\\cA'",
+                        "$'\\101\\q'",
+                        "$'\\U1F600'",
+                        "$'a\\0b'",
+                        "$'\\''",
+                    ])
+                    .to_owned(),
+                26 => self
+                    .random
+                    .pick(&["!", "if", "done", "}", "]]", "[", "in", "time"])
+                    .to_owned(),
+                _ => self
+                    .random
+                    .pick(&["a", "b", "a.txt", "new", "sub", "-r", "x1"])
+                    .to_owned(),
             };
             text.push_str(&piece);
         }
@@ -594,15 +752,33 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_lines() {
-        let lines = |seed| (0..50).map(|number| line(&mut Random::new(seed, number)).line).collect::<Vec<_>>();
+        let lines = |seed| {
+            (0..50)
+                .map(|number| line(&mut Random::new(seed, number)).line)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(lines(1), lines(1));
         assert_ne!(lines(1), lines(2));
     }
 
     #[test]
     fn every_construct_comes_up() {
-        let tags: BTreeSet<&str> = (0..4000).flat_map(|number| line(&mut Random::new(7, number)).tags).collect();
-        for tag in ["if", "case", "[[", "((", "for((", "coproc", "here-document", "bash -c", "eval", "brace", "select"] {
+        let tags: BTreeSet<&str> = (0..4000)
+            .flat_map(|number| line(&mut Random::new(7, number)).tags)
+            .collect();
+        for tag in [
+            "if",
+            "case",
+            "[[",
+            "((",
+            "for((",
+            "coproc",
+            "here-document",
+            "bash -c",
+            "eval",
+            "brace",
+            "select",
+        ] {
             assert!(tags.contains(tag), "{tag}");
         }
     }

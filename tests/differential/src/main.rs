@@ -49,7 +49,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         let analysis = portcullis_differential::compare::analysed(line, &oracle.folder());
         println!("{happened:#?}\n{analysis:#?}");
         if let Some(happened) = happened {
-            println!("missed: {:?}", portcullis_differential::compare::missed(&analysis, &happened));
+            println!(
+                "missed: {:?}",
+                portcullis_differential::compare::missed(&analysis, &happened)
+            );
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -92,5 +95,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         println!("\nline {}: {:?}\n  {}", failure.number, failure.line, failure.missed);
     }
     println!("\n{} failures", report.failures.len());
-    Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

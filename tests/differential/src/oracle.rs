@@ -15,10 +15,10 @@ use crate::generate::PROGRAMS;
 
 /// Further stubs: what wraps, what prints, what looks.
 const OTHERS: &[&str] = &[
-    "surprise", "bash", "sh", "env", "timeout", "nice", "nohup", "xargs", "find", "setsid", "stdbuf", "flock", "mv", "mkdir",
-    "ln", "sed", "head", "sort", "sudo", "echo", "printf", "true", "false", "test", "[", "time", "grep", "python3", "node",
-    "cargo", "docker", "ssh", "id", "date", "find", "dd", "rmdir", "truncate", "install", "chmod", "kill", "wc", "tail",
-    "a", "b", "x", "x=y", "text", "second", "escaped",
+    "surprise", "bash", "sh", "env", "timeout", "nice", "nohup", "xargs", "find", "setsid", "stdbuf", "flock", "mv",
+    "mkdir", "ln", "sed", "head", "sort", "sudo", "echo", "printf", "true", "false", "test", "[", "time", "grep",
+    "python3", "node", "cargo", "docker", "ssh", "id", "date", "find", "dd", "rmdir", "truncate", "install", "chmod",
+    "kill", "wc", "tail", "a", "b", "x", "x=y", "text", "second", "escaped",
 ];
 
 /// What a line did.
@@ -45,7 +45,10 @@ impl Oracle {
     /// # Errors
     /// Why lines cannot be run here: a program that is not built, or a sandbox that cannot be set up.
     pub fn new(programs: &Path) -> Result<Self, String> {
-        let (launcher, stub) = (programs.join("portcullis-launch"), programs.join("portcullis-differential-stub"));
+        let (launcher, stub) = (
+            programs.join("portcullis-launch"),
+            programs.join("portcullis-differential-stub"),
+        );
         for program in [&launcher, &stub] {
             if !program.is_file() {
                 return Err(format!("`{}` is not built", program.display()));
@@ -67,10 +70,18 @@ impl Oracle {
             Ok(base)
         };
         let base = make().map_err(|error| format!("cannot make the folder for the stubs: {error}"))?;
-        let mut oracle = Self { launcher, base, running: None };
+        let mut oracle = Self {
+            launcher,
+            base,
+            running: None,
+        };
         // The positive control: stubs are seen.
         match oracle.run("ls a; echo > made") {
-            Some(Happened { runs, files, .. }) if runs == [["ls", "a"]] && files == [format!("{}/proj/made", oracle.folder())] => Ok(oracle),
+            Some(Happened { runs, files, .. })
+                if runs == [["ls", "a"]] && files == [format!("{}/proj/made", oracle.folder())] =>
+            {
+                Ok(oracle)
+            }
             other => Err(format!("the sandbox does not run bash as it should: {other:?}")),
         }
     }
@@ -89,7 +100,12 @@ impl Oracle {
         }
         let answer = answer?;
         let texts = |value: &serde_json::Value| -> Vec<String> {
-            value.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|text| text.as_str().map(str::to_owned))
+                .collect()
         };
         Some(Happened {
             runs: answer["runs"].as_array()?.iter().map(texts).collect(),
@@ -110,7 +126,7 @@ impl Oracle {
                 .current_dir(self.base.path())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
-                .stderr(if std::env::var_os("DIFFERENTIAL_SHOW").is_some() { Stdio::inherit() } else { Stdio::null() })
+                .stderr(Stdio::null())
                 .spawn()
                 .ok()?;
             let streams = (child.stdin.take()?, child.stdout.take()?);

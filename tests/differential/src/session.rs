@@ -76,8 +76,11 @@ pub fn run(options: &Options) -> Result<Report, String> {
     let seeds = mutate::seeds(&options.cases);
     let begin = Instant::now();
     let mut report = Report::default();
+    let mut in_a_row = 0;
     for number in options.first..options.first + options.count {
-        if options.within.is_some_and(|within| begin.elapsed() > within) || report.failures.len() >= options.most_failures {
+        if options.within.is_some_and(|within| begin.elapsed() > within)
+            || report.failures.len() >= options.most_failures
+        {
             break;
         }
         if number % 1000 == 0 {
@@ -86,8 +89,15 @@ pub fn run(options: &Options) -> Result<Report, String> {
         let (line, tags) = make(options.seed, number, &seeds);
         let Some(happened) = oracle.run(&line) else {
             report.lost += 1;
+            in_a_row += 1;
+            if in_a_row > 20 {
+                return Err(format!(
+                    "no line can be run any more: the sandbox ended 20 times in a row, up to line {number}"
+                ));
+            }
             continue;
         };
+        in_a_row = 0;
         let analysis = compare::analysed(&line, &folder);
         let opaque = u64::from(!analysis.opaque.is_empty());
         report.lines += 1;
@@ -98,7 +108,6 @@ pub fn run(options: &Options) -> Result<Report, String> {
         report.opaque += opaque;
         for reason in analysis.opaque.iter().take(1) {
             *report.reasons.entry(reason.reason.describe()).or_default() += 1;
-            if std::env::var_os("DIFFERENTIAL_SHOW").is_some() { eprintln!("{:?} {:?} {:?}", reason.reason, reason.text, line); }
         }
         for tag in tags {
             let counts = report.constructs.entry(tag).or_default();
@@ -114,7 +123,11 @@ pub fn run(options: &Options) -> Result<Report, String> {
             report.failures.push(Failure { number, line, missed });
         }
     }
-    note(options.resume.as_deref(), options.seed, options.first + report.lines + report.lost)?;
+    note(
+        options.resume.as_deref(),
+        options.seed,
+        options.first + report.lines + report.lost,
+    )?;
     Ok(report)
 }
 
@@ -126,13 +139,18 @@ fn make(seed: u64, number: u64, seeds: &[String]) -> (String, Vec<&'static str>)
     }
     let made = generate::line(&mut random);
     let line: String = made.line.chars().filter(|c| *c != '\0').collect();
-    let tags = if made.tags.is_empty() { vec!["plain"] } else { made.tags.into_iter().collect() };
+    let tags = if made.tags.is_empty() {
+        vec!["plain"]
+    } else {
+        made.tags.into_iter().collect()
+    };
     (line, tags)
 }
 
 fn note(file: Option<&Path>, seed: u64, number: u64) -> Result<(), String> {
     match file {
-        Some(file) => fs::write(file, format!("{seed} {number}\n")).map_err(|error| format!("cannot write `{}`: {error}", file.display())),
+        Some(file) => fs::write(file, format!("{seed} {number}\n"))
+            .map_err(|error| format!("cannot write `{}`: {error}", file.display())),
         None => Ok(()),
     }
 }

@@ -32,6 +32,10 @@ mod tests {
 
     #[test]
     fn only_what_matters_stays() {
-        assert_eq!(shrink("some words and X and more words Y", |line| line.contains('X') && line.contains('Y')), "XY");
+        assert_eq!(
+            shrink("some words and X and more words Y", |line| line.contains('X')
+                && line.contains('Y')),
+            "XY"
+        );
     }
 }

@@ -58,7 +58,8 @@ impl Walk<'_> {
                 let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
                 let certain: Vec<&str> = arguments.iter().map_while(Field::text).collect();
                 // Behind `--` or an operand every word is only a parameter.
-                let unclear = texts.is_none() && settings::set_is_harmless(&certain) && settings::only_harmless(&certain);
+                let unclear =
+                    texts.is_none() && settings::set_is_harmless(&certain) && settings::only_harmless(&certain);
                 if name == "set" && (unclear || !settings::set_is_harmless(&certain)) && !certain.contains(&"--") {
                     self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::Redefinition);
                 }

@@ -27,8 +27,8 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, kill_process, 
 
 /// Programs that run another, or whose effect on files is looked at.
 const REAL: &[&str] = &[
-    "bash", "sh", "env", "timeout", "nice", "nohup", "xargs", "find", "setsid", "stdbuf", "flock", "tee", "touch", "cp",
-    "mv", "mkdir", "rm", "ln", "sed", "cat", "head", "sort", "dd", "rmdir", "truncate", "install",
+    "bash", "sh", "env", "timeout", "nice", "nohup", "xargs", "find", "setsid", "stdbuf", "flock", "tee", "touch",
+    "cp", "mv", "mkdir", "rm", "ln", "sed", "cat", "head", "sort", "dd", "rmdir", "truncate", "install",
 ];
 
 /// Ends a record of the log; no line can hold it.
@@ -66,7 +66,9 @@ fn program(own: &Path, name: &str) {
     drop(log);
     if name == "sudo" {
         let mut rest = arguments.iter().skip(1).peekable();
-        while let Some(option) = rest.next_if(|word| word.as_bytes().starts_with(b"-") || word.as_bytes().contains(&b'=')) {
+        while let Some(option) =
+            rest.next_if(|word| word.as_bytes().starts_with(b"-") || word.as_bytes().contains(&b'='))
+        {
             if option == "-u" || option == "-g" {
                 rest.next();
             }
@@ -102,7 +104,9 @@ fn drive(base: &Path) {
         let mut line = vec![0; u32::from_be_bytes(length) as usize];
         input.read_exact(&mut line).unwrap();
         let answer = serde_json::to_vec(&one(base, &line, &mut fresh)).unwrap();
-        output.write_all(&u32::try_from(answer.len()).unwrap().to_be_bytes()).unwrap();
+        output
+            .write_all(&u32::try_from(answer.len()).unwrap().to_be_bytes())
+            .unwrap();
         output.write_all(&answer).unwrap();
         output.flush().unwrap();
     }
@@ -186,7 +190,10 @@ fn one(base: &Path, line: &[u8], fresh: &mut Option<BTreeMap<PathBuf, Vec<u8>>>)
     }
     runs.sort();
     runs.dedup();
-    let changed = before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path));
+    let changed = before
+        .keys()
+        .chain(after.keys())
+        .filter(|path| before.get(*path) != after.get(*path));
     let mut files: Vec<String> = changed.map(|path| text(path.as_os_str().as_bytes())).collect();
     files.sort();
     files.dedup();
