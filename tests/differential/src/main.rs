@@ -25,6 +25,12 @@ struct Arguments {
     /// Stop after this many failures
     #[arg(long, default_value_t = 10)]
     failures: usize,
+    /// Print each opaque line with the first reason
+    #[arg(long)]
+    opaque: bool,
+    /// Run the lines of this file: a JSON list of texts
+    #[arg(long, value_name = "FILE")]
+    lines: Option<PathBuf>,
     /// Run this line only, and show all
     #[arg(long)]
     line: Option<String>,
@@ -43,6 +49,25 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let own = std::env::current_exe().map_err(|error| format!("cannot find the own program: {error}"))?;
     let programs = own.parent().ok_or("the own program has no folder")?.to_path_buf();
+    if let Some(file) = &arguments.lines {
+        let mut oracle = portcullis_differential::oracle::Oracle::new(&programs)?;
+        let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read `{}`: {error}", file.display()))?;
+        let lines: Vec<String> =
+            serde_json::from_str(&text).map_err(|error| format!("`{}` is no list of texts: {error}", file.display()))?;
+        let mut missed = 0;
+        for line in &lines {
+            let analysis = portcullis_differential::compare::analysed(line, &oracle.folder());
+            let found = oracle
+                .run(line)
+                .and_then(|happened| portcullis_differential::compare::missed(&analysis, &happened));
+            if let Some(found) = found {
+                missed += 1;
+                println!("{line:?}\n  {found}");
+            }
+        }
+        println!("{missed} of {} lines did more than their analysis says", lines.len());
+        return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     if let Some(line) = &arguments.line {
         let mut oracle = portcullis_differential::oracle::Oracle::new(&programs)?;
         let happened = oracle.run(line);
@@ -66,6 +91,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         resume: arguments.resume.clone(),
         programs,
         cases: include_str!("../../cases/permission-cases.jsonl").to_owned(),
+        show_opaque: arguments.opaque,
         most_failures: arguments.failures,
     };
     let begin = std::time::Instant::now();

@@ -26,6 +26,8 @@ pub struct Options {
     pub programs: PathBuf,
     /// The collected cases.
     pub cases: String,
+    /// Print each opaque line with the first reason, to see what is asked about needlessly.
+    pub show_opaque: bool,
     /// Failures after which it stops.
     pub most_failures: usize,
 }
@@ -108,6 +110,9 @@ pub fn run(options: &Options) -> Result<Report, String> {
         report.opaque += opaque;
         for reason in analysis.opaque.iter().take(1) {
             *report.reasons.entry(reason.reason.describe()).or_default() += 1;
+            if options.show_opaque {
+                println!("{:?} {line:?}", reason.reason);
+            }
         }
         for tag in tags {
             let counts = report.constructs.entry(tag).or_default();

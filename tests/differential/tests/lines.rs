@@ -44,6 +44,7 @@ fn bash_does_nothing_that_the_analysis_does_not_know() {
         resume: None,
         programs: programs().to_owned(),
         cases: include_str!("../../cases/permission-cases.jsonl").to_owned(),
+        show_opaque: false,
         most_failures: 5,
     })
     .unwrap_or_else(|error| panic!("{error}; build everything with `cargo build --workspace --bins`"));
