@@ -283,10 +283,9 @@ fn sed_escapes(script: &str) -> bool {
                     skip_to(&mut chars, end);
                 }
             }
-            // Text, labels and file names go on to the end of the line.
-            'a' | 'i' | 'c' | 'b' | 't' | 'T' | ':' | 'r' | 'R' | '#' => {
-                while chars.next_if(|c| *c != '\n').is_some() {}
-            }
+            // Labels end at `;`. Text and file names go on to the end of the line.
+            'b' | 't' | 'T' | ':' => while chars.next_if(|c| !matches!(c, '\n' | ';' | '}')).is_some() {},
+            'a' | 'i' | 'c' | 'r' | 'R' | '#' => while chars.next_if(|c| *c != '\n').is_some() {},
             _ => {}
         }
     }

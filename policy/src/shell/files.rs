@@ -179,6 +179,10 @@ impl<'a> Call<'a> {
             self.operands_from(0, Access::Write);
             return;
         }
+        // A copy of what was there is kept under another name.
+        if self.parsed.has(&["-b", "--backup", "-S", "--suffix"]) {
+            self.files.unknown("the backup", Access::Write);
+        }
         let folders = self.values(&["-t", "--target-directory"]);
         let mut targets: Vec<Field> = folders.iter().filter_map(|value| self.value_field(value)).collect();
         let into = !targets.is_empty();

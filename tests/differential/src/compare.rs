@@ -34,8 +34,9 @@ pub fn missed(analysis: &Analysis, happened: &Happened) -> Option<String> {
     if script_file {
         return None;
     }
-    // A keyword in bash; of other shells a program, which runs nothing if nothing follows.
-    let runs = happened.runs.iter().filter(|run| run.as_slice() != ["time"]);
+    // `time` is a keyword in bash, and in other shells a program, whose words are judged. `echo` is what a bare xargs runs.
+    let harmless = |run: &&Vec<String>| !matches!(run.first().map(String::as_str), Some("time" | "echo"));
+    let runs = happened.runs.iter().filter(harmless);
     for run in runs {
         let known = analysis.commands.iter().any(|command| {
             command.program_name() == run.first().map(String::as_str)

@@ -51,9 +51,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let programs = own.parent().ok_or("the own program has no folder")?.to_path_buf();
     if let Some(file) = &arguments.lines {
         let mut oracle = portcullis_differential::oracle::Oracle::new(&programs)?;
-        let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read `{}`: {error}", file.display()))?;
-        let lines: Vec<String> =
-            serde_json::from_str(&text).map_err(|error| format!("`{}` is no list of texts: {error}", file.display()))?;
+        let text =
+            std::fs::read_to_string(file).map_err(|error| format!("cannot read `{}`: {error}", file.display()))?;
+        let lines: Vec<String> = serde_json::from_str(&text)
+            .map_err(|error| format!("`{}` is no list of texts: {error}", file.display()))?;
         let mut missed = 0;
         for line in &lines {
             let analysis = portcullis_differential::compare::analysed(line, &oracle.folder());
@@ -66,7 +67,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
             }
         }
         println!("{missed} of {} lines did more than their analysis says", lines.len());
-        return Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        return Ok(if missed == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
     }
     if let Some(line) = &arguments.line {
         let mut oracle = portcullis_differential::oracle::Oracle::new(&programs)?;

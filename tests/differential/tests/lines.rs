@@ -72,3 +72,23 @@ fn a_program_that_is_not_listed_is_noticed() {
     assert!(compare::missed(&compare::analysed("ls a; rm c > made", &folder), &happened).is_some());
     assert!(compare::missed(&compare::analysed("ls a; rm b > other", &folder), &happened).is_some());
 }
+
+#[test]
+fn bash_does_nothing_unknown_with_lines_written_by_hand() {
+    if !namespaces() {
+        eprintln!("SKIPPED: this host allows no namespaces, and these lines are not run without a sandbox");
+        return;
+    }
+    let lines: Vec<String> = serde_json::from_str(include_str!("../lines.json")).unwrap();
+    let mut oracle = Oracle::new(programs()).unwrap();
+    let folder = oracle.folder();
+    let mut compared = 0;
+    for line in &lines {
+        // A line may end its sandbox; then there is nothing to compare.
+        let Some(happened) = oracle.run(line) else { continue };
+        compared += 1;
+        let missed = compare::missed(&compare::analysed(line, &folder), &happened);
+        assert_eq!(missed, None, "{line:?}");
+    }
+    assert!(compared > lines.len() * 9 / 10, "{compared}");
+}

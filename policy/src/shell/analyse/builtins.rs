@@ -64,6 +64,17 @@ impl Walk<'_> {
                     self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::Redefinition);
                 }
                 after.blur(&mut self.budget)?;
+                for name in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"] {
+                    after.set(name, Value::unknown(), &mut self.budget)?;
+                }
+            }
+            "jobs"
+                if arguments
+                    .iter()
+                    .any(|field| field.text() != Some("-l") && field.text() != Some("-p")) =>
+            {
+                // `-x` runs its words.
+                self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::DynamicProgram);
             }
             "test" | "[" | "wait" => arguments.iter().for_each(|field| self.index_in(field)),
             "alias" => {
@@ -248,7 +259,7 @@ impl Walk<'_> {
                 continue;
             };
             // `-C` of mapfile runs a command for each line.
-            if matches!(name, "mapfile" | "readarray") && text.starts_with("-C") {
+            if matches!(name, "mapfile" | "readarray") && text.starts_with('-') && text.contains('C') {
                 self.opaque(text, OpaqueReason::DynamicScript);
             }
             if crate::shell::reader::is_name(text) {
@@ -261,9 +272,17 @@ impl Walk<'_> {
 
     /// `a[$(…)]` as a variable's name: bash runs it.
     fn index_in(&mut self, field: &Field) {
+        // The index is evaluated too: `a[x]` is what `x` holds.
+        let index = |text: &str| {
+            text.strip_suffix(']')
+                .and_then(|text| text.split_once('['))
+                .is_some_and(|(name, index)| {
+                    crate::shell::reader::is_name(name) && crate::shell::reader::is_name(index)
+                })
+        };
         if field
             .text()
-            .is_some_and(|text| text.contains('[') && text.contains(['$', '`']))
+            .is_some_and(|text| (text.contains('[') && text.contains(['$', '`'])) || index(text))
         {
             self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
         }

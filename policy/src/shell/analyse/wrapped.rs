@@ -544,6 +544,10 @@ impl Walk<'_> {
         // A new shell: of the variables only exported ones arrive, so none is certain.
         let mut inside = state.clone();
         inside.blur(&mut self.budget)?;
+        for assignment in &call.assignments {
+            let value = assignment.value.literal().map_or_else(Value::unknown, Value::literal);
+            inside.set(&assignment.name, value, &mut self.budget)?;
+        }
         for (number, field) in arguments.iter().enumerate().take(10) {
             let value = Value {
                 choices: field.single_candidates().cloned().collect(),
