@@ -416,7 +416,7 @@ impl<'a> Reader<'a> {
         let target = self.word()?.ok_or(Fault::Syntax)?;
         // `>&-x` closes, and `x` is a word of its own; and a quoted target loses more than its quotes.
         if operator == RedirectOperator::Duplicate
-            && ((target.source.starts_with('-') && target.source != "-") || target.source.contains('\\'))
+            && ((target.source.starts_with('-') && target.source != "-") || target.source.contains(['\\', '"', '\'']))
         {
             return Err(Fault::Syntax);
         }
