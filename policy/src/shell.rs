@@ -14,9 +14,11 @@ mod expand;
 mod files;
 mod git;
 mod options;
+mod own;
 mod programs;
 mod quote;
 mod reader;
+mod settings;
 mod syntax;
 mod targets;
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! non-zero then. Nothing here is shipped: the programs never call it, and it knows them only by their command lines.
 
 mod bench;
+mod differential;
 mod docs;
 mod failure;
 mod guard;
@@ -45,6 +46,8 @@ enum Task {
     Docs(docs::Options),
     /// Measure what a decision, a hook and a sandboxed command cost on this machine
     Bench(bench::Options),
+    /// Compare the analysis of shell lines with what real bash does, in a sandbox
+    Differential(differential::Options),
     /// Become the given program, and die when the process that started it dies
     #[command(hide = true)]
     Guarded(guard::Options),
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Differential(options) => differential::run(&options),
         Task::Guarded(options) => guard::run(&options),
     };
     match result {

@@ -38,6 +38,7 @@ pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits
         },
         analysis: Analysis::default(),
         seen: Vec::new(),
+        plain: false,
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
@@ -66,6 +67,8 @@ struct Walk<'a> {
     analysis: Analysis,
     /// How the current place was reached.
     seen: Vec<Context>,
+    /// The script may be run by a shell that knows less than bash: `sh`, `dash`.
+    plain: bool,
 }
 
 impl Walk<'_> {
@@ -97,6 +100,10 @@ impl Walk<'_> {
 
     /// A text that a shell runs.
     fn text(&mut self, text: &str, state: State) -> Read<State> {
+        // To a plain shell the quote ends at the first `'`.
+        if self.plain && text.contains("$'") && text.contains("\\'") {
+            self.opaque(text, OpaqueReason::Unparsable);
+        }
         let (list, fault) = reader::read(text, &mut self.budget);
         let state = self.list(&list, state)?;
         if let Some(fault) = fault {
@@ -182,6 +189,18 @@ impl Walk<'_> {
     }
 
     fn compound(&mut self, form: &Form, mut state: State) -> Read<State> {
+        let bash = matches!(
+            form,
+            Form::Test(_)
+                | Form::Arithmetic(_)
+                | Form::Coprocess(_)
+                | Form::Count { .. }
+                | Form::For { select: true, .. }
+        );
+        if bash && self.plain {
+            // `[[ a || b ]]` runs `b ]]` there, and `((a))` runs `a`.
+            self.opaque("a construct of bash, given to another shell", OpaqueReason::Unparsable);
+        }
         match form {
             Form::Simple(_) => {}
             Form::Subshell(list) => self.subshell(list, Context::Group("( )".to_owned()), &state)?,

@@ -5,8 +5,9 @@
 use super::{
     CommandClass, Word, git,
     options::{self, Parsed},
+    own,
     programs::{self, Kind, Program},
-    wrappers,
+    reader, settings, wrappers,
 };
 
 /// Classifies a command by its words.
@@ -18,7 +19,7 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
         return CommandClass::Other;
     };
     let name = base_name(written);
-    if changes_ourselves(name, arguments) {
+    if own::changes_ourselves(name, arguments) {
         return CommandClass::SelfChange;
     }
     // A program named by a path need not be the known one.
@@ -32,6 +33,7 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
         "command" if matches!(arguments.first().and_then(Word::literal), Some("-v" | "-V")) => {
             return CommandClass::ReadOnly;
         }
+        _ if steers(name, arguments) => return CommandClass::ReadOnly,
         _ => {}
     }
     let Some(known) = programs::find(name) else {
@@ -64,6 +66,32 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
             CommandClass::FileChange
         }
         _ => CommandClass::Other,
+    }
+}
+
+/// Builtins that only steer the script, or set what only the script itself can see.
+fn steers(name: &str, arguments: &[Word]) -> bool {
+    let Some(texts) = arguments.iter().map(Word::literal).collect::<Option<Vec<_>>>() else {
+        return name == ":";
+    };
+    let plain = || texts.iter().all(|text| reader::is_name(text.trim_start_matches('-')));
+    match name {
+        ":" => true,
+        "exit" | "return" | "break" | "continue" | "shift" => {
+            texts.len() <= 1 && texts.iter().all(|text| text.chars().all(|c| c.is_ascii_digit()))
+        }
+        "wait" => texts
+            .iter()
+            .all(|text| text.chars().all(|c| c.is_ascii_digit() || c == '%')),
+        // Without an option it prints every variable, secrets too.
+        "set" => !texts.is_empty() && settings::only_harmless(&texts) && texts.iter().all(|text| !text.is_empty()),
+        "shopt" => !texts.is_empty() && settings::shopt_is_harmless(&texts),
+        // Of what name, is judged with dangerous variables.
+        "unset" => plain(),
+        "read" => texts
+            .iter()
+            .all(|text| matches!(*text, "-r" | "-s" | "-rs" | "-sr") || reader::is_name(text)),
+        _ => false,
     }
 }
 
@@ -107,18 +135,9 @@ fn escape_of(name: &str, known: &Program, parsed: &Parsed, arguments: &[Word]) -
                 ) || text.starts_with("-fprint")
             })
             .map(str::to_owned),
-        "sed" | "gsed" => sed_scripts(arguments, parsed)
-            .into_iter()
-            .find(|script| sed_escapes(script))
+        "sed" | "gsed" => script_that_writes(name, arguments, parsed)
             .or_else(|| parsed.has(&["-f", "--file"]).then(|| "-f".to_owned())),
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            let program = parsed
-                .operands
-                .first()
-                .and_then(|number| arguments.get(*number))
-                .and_then(Word::literal)?;
-            awk_escape(program)
-        }
+        "awk" | "gawk" | "mawk" | "nawk" => script_that_writes(name, arguments, parsed),
         // `tar czf` without a dash: letters are options.
         "tar" | "gtar" | "bsdtar" => {
             let first = texts().next().unwrap_or_default();
@@ -139,6 +158,20 @@ fn escape_of(name: &str, known: &Program, parsed: &Parsed, arguments: &[Word]) -
             .and_then(Word::literal)
             .map(str::to_owned),
         "printf" => texts().next().filter(|text| text.starts_with("-v")).map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// What in a script of sed or awk runs programs or writes files, if its text is certain.
+pub(super) fn script_that_writes(name: &str, arguments: &[Word], parsed: &Parsed) -> Option<String> {
+    match name {
+        "sed" | "gsed" => sed_scripts(arguments, parsed)
+            .into_iter()
+            .find(|script| sed_escapes(script)),
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            let first = parsed.operands.first().and_then(|number| arguments.get(*number));
+            awk_escape(first.and_then(Word::literal)?)
+        }
         _ => None,
     }
 }
@@ -253,10 +286,9 @@ fn sed_escapes(script: &str) -> bool {
                     skip_to(&mut chars, end);
                 }
             }
-            // Text, labels and file names go on to the end of the line.
-            'a' | 'i' | 'c' | 'b' | 't' | 'T' | ':' | 'r' | 'R' | '#' => {
-                while chars.next_if(|c| *c != '\n').is_some() {}
-            }
+            // Labels end at `;`. Text and file names go on to the end of the line.
+            'b' | 't' | 'T' | ':' => while chars.next_if(|c| !matches!(c, '\n' | ';' | '}')).is_some() {},
+            'a' | 'i' | 'c' | 'r' | 'R' | '#' => while chars.next_if(|c| *c != '\n').is_some() {},
             _ => {}
         }
     }
@@ -367,71 +399,6 @@ fn evaluates(name: &str, arguments: &[Word]) -> bool {
             .iter()
             .filter_map(Word::literal)
             .any(|text| text.contains('[') && text.contains(['$', '`']))
-}
-
-/// Commands that change Portcullis' own state, or end its processes.
-fn changes_ourselves(name: &str, arguments: &[Word]) -> bool {
-    let texts: Vec<&str> = arguments.iter().filter_map(Word::literal).collect();
-    let ours = |text: &&str| base_name(text).to_ascii_lowercase().contains("portcullis");
-    let uncertain = arguments.iter().any(|word| word.literal().is_none());
-    match name {
-        "portcullis" => {
-            // Options of the program itself may stand before the subcommand.
-            let mut verbs = texts.iter().copied().filter(|text| !text.starts_with('-'));
-            let mut state = verbs.any(|verb| {
-                matches!(
-                    verb,
-                    "push"
-                        | "rollback"
-                        | "activate"
-                        | "resolve"
-                        | "approve"
-                        | "deny"
-                        | "trust"
-                        | "untrust"
-                        | "install"
-                        | "uninstall"
-                        | "enable"
-                        | "disable"
-                        | "stop"
-                        | "restart"
-                        | "token"
-                        | "login"
-                        | "logout"
-                        | "setup"
-                        | "init"
-                        | "import"
-                        | "reset"
-                )
-            });
-            let wraps = texts.first().is_some_and(|text| matches!(*text, "run" | "exec"))
-                || texts.get(..2) == Some(&["sandbox", "run"]);
-            if wraps {
-                state = false;
-            }
-            state || (!wraps && uncertain)
-        }
-        "portcullis-server" | "portcullis-sandboxd" => !texts
-            .iter()
-            .any(|text| matches!(*text, "--version" | "--help" | "-V" | "-h")),
-        "pkill" | "killall" | "killall5" | "skill" => texts.iter().any(ours),
-        "kill" => {
-            texts.iter().any(ours)
-                || arguments
-                    .iter()
-                    .any(|word| matches!(word, Word::Dynamic { source, .. } if source.contains("portcullis")))
-        }
-        "systemctl" | "service" | "launchctl" | "rc-service" | "initctl" => {
-            texts.iter().any(ours)
-                && !texts.iter().any(|text| {
-                    matches!(
-                        *text,
-                        "status" | "show" | "is-active" | "is-enabled" | "cat" | "list" | "print"
-                    )
-                })
-        }
-        _ => false,
-    }
 }
 
 /// Whether the name is that of a wrapper or of a shell.

@@ -4,7 +4,7 @@ mod known;
 mod special;
 
 use super::{
-    Access, FileAccess, Word,
+    Access, FileAccess, Word, class,
     expand::{Field, State},
     options::{self, Attached, Parsed},
     programs::{self, Program, Shape},
@@ -33,6 +33,11 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
             if let Some(program) = programs::find(name) {
                 call.parsed = options::parse(arguments.iter().map(|field| &field.word), program.spec);
                 call.program(program);
+                // A script among the arguments that runs or writes what it likes.
+                let words: Vec<Word> = arguments.iter().map(|field| field.word.clone()).collect();
+                if let Some(script) = class::script_that_writes(name, &words, &call.parsed) {
+                    call.files.unknown(&script, Access::Write);
+                }
             }
         }
     }
@@ -188,6 +193,10 @@ impl<'a> Call<'a> {
         if self.name == "install" && self.parsed.has(&["-d", "--directory"]) {
             self.operands_from(0, Access::Write);
             return;
+        }
+        // A copy of what was there is kept under another name.
+        if self.parsed.has(&["-b", "--backup", "-S", "--suffix"]) {
+            self.files.unknown("the backup", Access::Write);
         }
         let folders = self.values(&["-t", "--target-directory"]);
         let mut targets: Vec<Field> = folders.iter().filter_map(|value| self.value_field(value)).collect();

@@ -83,6 +83,8 @@ pub(super) struct Reader<'a> {
     pending: Vec<Pending>,
     /// Where the last word of the current simple command ended; `None` after a redirection.
     last_end: Option<usize>,
+    /// Inside `$(…)` or `<(…)`.
+    substituted: bool,
 }
 
 /// Words that mean something at the beginning of a command.
@@ -99,6 +101,7 @@ impl<'a> Reader<'a> {
             budget,
             pending: Vec::new(),
             last_end: None,
+            substituted: false,
         }
     }
 
@@ -314,7 +317,13 @@ impl<'a> Reader<'a> {
             // The end of a case arm: the caller's.
         } else if self.eat("&") {
             background = true;
-        } else if !self.eat(";") {
+        } else if self.eat(";") {
+            self.blanks();
+            // Bash prints what it read of a substitution and reads it again, and prints `a <<E | b; c` as `a <<E | b c`.
+            if self.substituted && !self.pending.is_empty() && self.peek() != Some('\n') {
+                return Err(Fault::Syntax);
+            }
+        } else {
             match self.peek() {
                 None | Some('\n' | ')') => {}
                 // A keyword may follow a compound command directly: `{ a; } }`, `if (a) then`.
@@ -405,6 +414,12 @@ impl<'a> Reader<'a> {
         };
         self.blanks();
         let target = self.word()?.ok_or(Fault::Syntax)?;
+        // `>&-x` closes, and `x` is a word of its own; and a quoted target loses more than its quotes.
+        if operator == RedirectOperator::Duplicate
+            && ((target.source.starts_with('-') && target.source != "-") || target.source.contains(['\\', '"', '\'']))
+        {
+            return Err(Fault::Syntax);
+        }
         Ok(Some(Redirect::File { operator, target }))
     }
 
@@ -452,7 +467,8 @@ impl<'a> Reader<'a> {
         let word = self.word()?.ok_or(Fault::Syntax)?;
         // An expansion in a delimiter is not expanded by bash but taken as written: too odd to follow.
         let delimiter = word.flat().ok_or(Fault::Syntax)?;
-        let quoted = word.source.contains(['\'', '"', '\\']);
+        // A line continuation quotes nothing.
+        let quoted = word.source.replace("\\\n", "").contains(['\'', '"', '\\']);
         if delimiter.contains('\n') {
             return Err(Fault::Syntax);
         }

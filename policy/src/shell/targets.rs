@@ -33,6 +33,11 @@ impl<'a> Files<'a> {
         });
     }
 
+    /// A file that only the command knows.
+    pub(super) fn unknown(&mut self, source: &str, access: Access) {
+        self.push(FileTarget::Unknown(source.to_owned()), access);
+    }
+
     /// The file that a word names.
     pub(super) fn field(&mut self, field: &Field, access: Access) {
         if field.process {

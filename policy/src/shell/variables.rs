@@ -10,6 +10,12 @@ const DANGEROUS: &[&str] = &[
     "CDPATH",
     "IFS",
     "GLOBIGNORE",
+    // What is assigned is evaluated, and can hold a command.
+    "RANDOM",
+    "SRANDOM",
+    "OPTIND",
+    "LINENO",
+    "HISTCMD",
     // What shells run by themselves.
     "BASH_ENV",
     "ENV",

@@ -338,24 +338,6 @@ pub(super) fn find(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
-/// Our own wrappers, `portcullis run` and kin: the options of the subcommand, then `--` or the program.
-pub(super) const OWN: Wrapper = Wrapper {
-    name: "portcullis",
-    long_flags: &["json", "quiet", "verbose", "headless", "no-color"],
-    long_valued: &[
-        "data-dir",
-        "session",
-        "cwd",
-        "socket",
-        "format",
-        "color",
-        "mode",
-        "permission-mode",
-        "timeout",
-    ],
-    ..PLAIN
-};
-
 /// Shells: they run a script.
 pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish"];
 

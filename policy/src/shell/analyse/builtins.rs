@@ -5,6 +5,7 @@ use crate::shell::{
     Context, OpaqueReason,
     expand::{Field, State, lookup},
     reader::Read,
+    settings,
 };
 
 impl Walk<'_> {
@@ -53,7 +54,28 @@ impl Walk<'_> {
                 }
                 after.blur(&mut self.budget)?;
             }
-            "set" | "shift" => after.blur(&mut self.budget)?,
+            "set" | "shift" => {
+                let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
+                let certain: Vec<&str> = arguments.iter().map_while(Field::text).collect();
+                // Behind `--` or an operand every word is only a parameter.
+                let unclear =
+                    texts.is_none() && settings::set_is_harmless(&certain) && settings::only_harmless(&certain);
+                if name == "set" && (unclear || !settings::set_is_harmless(&certain)) && !certain.contains(&"--") {
+                    self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::Redefinition);
+                }
+                after.blur(&mut self.budget)?;
+                for name in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"] {
+                    after.set(name, Value::unknown(), &mut self.budget)?;
+                }
+            }
+            "jobs"
+                if arguments
+                    .iter()
+                    .any(|field| field.text() != Some("-l") && field.text() != Some("-p")) =>
+            {
+                // `-x` runs its words.
+                self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::DynamicProgram);
+            }
             "test" | "[" | "wait" => arguments.iter().for_each(|field| self.index_in(field)),
             "alias" => {
                 for field in arguments {
@@ -96,7 +118,8 @@ impl Walk<'_> {
             }
             "shopt" | "setopt" => {
                 let all = super::call::text(&call.fields);
-                if all.contains("expand_aliases") || all.contains("sourcepath") {
+                let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
+                if !texts.is_some_and(|texts| name == "shopt" && settings::shopt_is_harmless(&texts)) {
                     self.opaque(excerpt(&all), OpaqueReason::Redefinition);
                 }
             }
@@ -244,7 +267,7 @@ impl Walk<'_> {
                 continue;
             };
             // `-C` of mapfile runs a command for each line.
-            if matches!(name, "mapfile" | "readarray") && text.starts_with("-C") {
+            if matches!(name, "mapfile" | "readarray") && text.starts_with('-') && text.contains('C') {
                 self.opaque(text, OpaqueReason::DynamicScript);
             }
             if crate::shell::reader::is_name(text) {
@@ -257,9 +280,17 @@ impl Walk<'_> {
 
     /// `a[$(…)]` as a variable's name: bash runs it.
     fn index_in(&mut self, field: &Field) {
+        // The index is evaluated too: `a[x]` is what `x` holds.
+        let index = |text: &str| {
+            text.strip_suffix(']')
+                .and_then(|text| text.split_once('['))
+                .is_some_and(|(name, index)| {
+                    crate::shell::reader::is_name(name) && crate::shell::reader::is_name(index)
+                })
+        };
         if field
             .text()
-            .is_some_and(|text| text.contains('[') && text.contains(['$', '`']))
+            .is_some_and(|text| (text.contains('[') && text.contains(['$', '`'])) || index(text))
         {
             self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
         }

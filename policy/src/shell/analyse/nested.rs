@@ -18,6 +18,10 @@ impl Walk<'_> {
             }
             self.raw_word(&assignment.value, state)?;
             for element in &assignment.elements {
+                // `a=([index]=value)`
+                if element.source.starts_with('[') {
+                    self.evaluated(&element.source, state);
+                }
                 self.raw_word(element, state)?;
             }
         }
@@ -109,7 +113,16 @@ impl Walk<'_> {
     /// Bash evaluates the value of a variable in arithmetic, `a[$(…)]` in it included.
     fn evaluated(&mut self, source: &str, state: &State) {
         let names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        let risky = |name: &str| state.variables.get(name).is_some_and(super::Value::can_evaluate);
+        // The value may be the name of another variable, and so on.
+        let any = || state.variables.values().any(super::Value::can_evaluate);
+        let named = |value: &super::Value| {
+            let mut choices = value.choices.iter();
+            choices.any(|choice| choice.text.contains(|c: char| c.is_alphabetic() || c == '_'))
+        };
+        let risky = |name: &str| {
+            let value = state.variables.get(name);
+            value.is_some_and(|value| value.can_evaluate() || (named(value) && any()))
+        };
         if let Some(name) = names.into_iter().find(|name| risky(name)) {
             self.opaque(&format!("{source}: {name}"), OpaqueReason::DynamicScript);
         }

@@ -7,6 +7,7 @@ use super::{
 use crate::shell::{
     Access, Assignment, Context, FileAccess, OpaqueReason, Word,
     expand::{Field, State, Value},
+    own,
     reader::{self, Read},
     syntax::Form,
     targets::Files,
@@ -17,7 +18,15 @@ impl Walk<'_> {
     /// Follows a wrapper. True if the command only wraps.
     pub(super) fn wrapped(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         if wrappers::SHELLS.contains(&name) {
-            return self.shell(name, call, state, index);
+            let plain = !matches!(name, "bash" | "rbash" | "zsh" | "ksh" | "mksh");
+            let outer = std::mem::replace(&mut self.plain, plain);
+            let wraps = self.shell(name, call, state, index);
+            self.plain = outer;
+            if name == "fish" && call.fields.len() > 1 {
+                // Its grammar is its own.
+                self.opaque(&text(&call.fields), OpaqueReason::Unparsable);
+            }
+            return wraps;
         }
         match name {
             "eval" => self.eval(call, state),
@@ -43,6 +52,7 @@ impl Walk<'_> {
                 Ok(false)
             }
             "portcullis" => self.own(call, state),
+            "portcullis-launch" => self.launch(call, state),
             _ => match wrappers::find(name) {
                 Some(wrapper) => self.program_behind(wrapper, call, state, index),
                 None => Ok(false),
@@ -390,26 +400,33 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `portcullis run [options] -- CMD`, `portcullis exec`, `portcullis sandbox run`.
+    /// `portcullis [options] run [options] [--] CMD`, `portcullis exec`, `portcullis sandbox run`.
     fn own(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {
-        let texts: Vec<Option<&str>> = call.fields.iter().map(Field::text).collect();
-        let skip = match texts.get(1..3) {
-            Some([Some("run" | "exec"), _]) => 1,
-            Some([Some("sandbox"), Some("run")]) => 2,
-            _ => return Ok(false),
-        };
-        let words: Vec<Word> = call.fields.iter().skip(skip).map(|field| field.word.clone()).collect();
-        let found = wrappers::unwrap(&wrappers::OWN, &words);
-        if let Some(option) = &found.unknown {
-            self.opaque(&format!("portcullis {option}"), OpaqueReason::UnknownWrapperOption);
-        }
-        let Some(program) = found.program else {
+        let texts: Vec<Option<&str>> = call.fields.iter().skip(1).map(Field::text).collect();
+        let own = own::read(&texts);
+        let Some(program) = own.program.filter(|_| own.runs()) else {
             return Ok(false);
         };
-        let label = text(call.fields.get(..skip + program).unwrap_or_default());
-        let fields = call.fields.get(skip + program..).unwrap_or_default().to_vec();
-        self.inner(fields, Context::Transparent(label), call, state, Vec::new())?;
-        Ok(true)
+        let widens = own.widens.is_some();
+        let mut inside = state.clone();
+        // In another folder, perhaps.
+        inside.elsewhere |= widens;
+        let label = text(call.fields.get(..program).unwrap_or_default());
+        let fields = call.fields.get(program..).unwrap_or_default().to_vec();
+        self.inner(fields, Context::Transparent(label), call, &inside, Vec::new())?;
+        Ok(!widens)
+    }
+
+    /// `portcullis-launch exec [options] -- CMD`: a person's tool; what it runs is judged all the same.
+    fn launch(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {
+        if let Some(at) = call.fields.iter().position(|field| field.text() == Some("--")) {
+            let label = text(call.fields.get(..=at).unwrap_or_default());
+            let fields = call.fields.get(at + 1..).unwrap_or_default().to_vec();
+            if !fields.is_empty() {
+                self.inner(fields, Context::Changing(label), call, state, Vec::new())?;
+            }
+        }
+        Ok(false)
     }
 
     fn eval(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {
@@ -527,6 +544,10 @@ impl Walk<'_> {
         // A new shell: of the variables only exported ones arrive, so none is certain.
         let mut inside = state.clone();
         inside.blur(&mut self.budget)?;
+        for assignment in &call.assignments {
+            let value = assignment.value.literal().map_or_else(Value::unknown, Value::literal);
+            inside.set(&assignment.name, value, &mut self.budget)?;
+        }
         for (number, field) in arguments.iter().enumerate().take(10) {
             let value = Value {
                 choices: field.single_candidates().cloned().collect(),

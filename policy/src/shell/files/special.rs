@@ -118,6 +118,28 @@ impl Call<'_> {
         self.operands_from(usize::from(!scripted), Access::Read);
         if in_place {
             self.operands_from(usize::from(!scripted), Access::Write);
+            // `-i.bak` keeps the old text beside it; with `*` or `/` in it, anywhere.
+            let suffix = |field: &Field| {
+                let text = field.text()?;
+                let long = text.strip_prefix("--in-place=");
+                let short = || {
+                    text.strip_prefix('-')?
+                        .trim_start_matches(['n', 'E', 'r', 's', 'u', 'z'])
+                        .strip_prefix('i')
+                };
+                long.or_else(short)
+                    .filter(|suffix| !suffix.is_empty())
+                    .map(str::to_owned)
+            };
+            let suffixes: Vec<String> = self.arguments.iter().filter_map(suffix).collect();
+            for suffix in suffixes {
+                for field in self.fields().into_iter().skip(usize::from(!scripted)) {
+                    match field.text().filter(|_| !suffix.contains(['*', '/'])) {
+                        Some(file) => self.files.name(&format!("{file}{suffix}"), Access::Write),
+                        None => self.files.unknown(&suffix, Access::Write),
+                    }
+                }
+            }
         }
     }
 

@@ -209,16 +209,21 @@ impl Reader<'_> {
             let body = Box::new(self.command()?);
             return Ok(Self::plain_node(Form::Coprocess(body), Vec::new()));
         }
-        // The first word is the coprocess' name only before a compound command.
-        self.last_end = None;
-        let first = self.command_word()?;
+        // The first word is the coprocess' name only before a compound command. Anything but a plain name is read as a
+        // command, in which what follows cannot stand then: that is refused.
+        let start = self.at;
+        while self.peek().is_some_and(|c| c == '_' || c.is_ascii_alphanumeric()) {
+            self.at += 1;
+        }
+        let named = self.at > start && matches!(self.peek(), Some(' ' | '\t' | '('));
         self.blanks();
-        let named = self.peek() == Some('(')
+        let compound = self.peek() == Some('(')
             || matches!(self.keyword(), Some((word, _)) if !matches!(word, "!" | "in" | "time"));
-        let body = if first.is_some() && named {
+        let body = if named && compound {
             self.command()?
         } else {
-            self.simple(first)?
+            self.at = start;
+            self.simple(None)?
         };
         Ok(Self::plain_node(Form::Coprocess(Box::new(body)), Vec::new()))
     }

@@ -217,8 +217,10 @@ impl Reader<'_> {
             // Here-documents and words outside do not mix with those inside.
             let outer = std::mem::take(&mut reader.pending);
             let last_end = reader.last_end;
+            let substituted = std::mem::replace(&mut reader.substituted, true);
             let list = reader.list()?;
             reader.expect(")")?;
+            reader.substituted = substituted;
             // A body that would begin after the parenthesis: shells differ about what it is.
             if !reader.pending.is_empty() {
                 return Err(Fault::Syntax);
