@@ -103,7 +103,19 @@ mod tests {
         for line in ["-e", "-euo pipefail", "-eu -o pipefail", "+x", "-o errexit"] {
             assert!(only_harmless(&line.split(' ').collect::<Vec<_>>()), "{line}");
         }
-        for line in ["-k", "+B", "-o posix", "-H", "-euo history", "-eB", "-- a", "a", "-a", "-ea", "-o allexport"] {
+        for line in [
+            "-k",
+            "+B",
+            "-o posix",
+            "-H",
+            "-euo history",
+            "-eB",
+            "-- a",
+            "a",
+            "-a",
+            "-ea",
+            "-o allexport",
+        ] {
             assert!(!only_harmless(&line.split(' ').collect::<Vec<_>>()), "{line}");
         }
         for line in ["-- -k", "a -k", "-e a"] {
