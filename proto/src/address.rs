@@ -31,6 +31,12 @@ pub fn endpoint(address: &str, ca: Option<&str>, connect_timeout: Duration) -> R
     let endpoint = match (endpoint.uri().scheme_str(), endpoint.uri().host()) {
         (Some("https"), Some(_)) => {
             let tls = match ca {
+                // Of a text without any, nothing would be said before the first connection fails.
+                Some(pem) if !pem.contains("-----BEGIN CERTIFICATE-----") => {
+                    return Err(InvalidAddress::Certificates(
+                        "the file holds none in PEM form".to_owned(),
+                    ));
+                }
                 Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
                 None => ClientTlsConfig::new().with_native_roots(),
             };
