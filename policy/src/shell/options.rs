@@ -45,8 +45,16 @@ pub(super) struct Parsed {
 
 impl Parsed {
     /// Whether one of these options was given.
+    ///
+    /// A long option may be cut short (`--recur`), as GNU programs and git take it. Where two options begin alike the
+    /// program refuses to run, so it does not matter which is meant.
     pub(super) fn has(&self, names: &[&str]) -> bool {
-        self.options.iter().any(|found| names.contains(&found.name.as_str()))
+        let means = |found: &str, name: &str| {
+            found == name || (found.len() > 2 && found.starts_with("--") && name.starts_with(found))
+        };
+        self.options
+            .iter()
+            .any(|found| names.iter().any(|name| means(&found.name, name)))
     }
 
     /// The values of these options.
@@ -105,7 +113,7 @@ fn long_option(long: &str, known: bool, number: usize, spec: Spec, parsed: &mut 
         spec.long
             .iter()
             .copied()
-            .find(|whole| name.len() > 1 && whole.starts_with(name))
+            .find(|whole| !name.is_empty() && whole.starts_with(name))
     };
     let value = match value {
         Some(_) if !known => Attached::Unknown,
@@ -169,6 +177,15 @@ mod tests {
         short: "no",
         long: &["output", "lines"],
     };
+
+    #[test]
+    fn long_options_may_be_cut_short() {
+        assert_eq!(told("--o x a", SPEC), (vec!["--output@1".into()], vec![1, 2]));
+        assert_eq!(told("--out=x a", SPEC), (vec!["--output=x".into()], vec![1]));
+        let words = [Word::Literal("--recur".to_owned()), Word::Literal("a".to_owned())];
+        let parsed = parse(&words, SPEC);
+        assert!(parsed.has(&["-r", "--recursive"]) && !parsed.has(&["-r", "--record"]));
+    }
 
     #[test]
     fn values_are_not_operands() {

@@ -85,6 +85,9 @@ pub(super) struct Reader<'a> {
     last_end: Option<usize>,
     /// Inside `$(…)` or `<(…)`.
     substituted: bool,
+    /// Inside a process substitution of such a substitution: what bash prints of a here-document there, it reads in
+    /// another way.
+    no_here_documents: bool,
 }
 
 /// Words that mean something at the beginning of a command.
@@ -102,6 +105,7 @@ impl<'a> Reader<'a> {
             pending: Vec::new(),
             last_end: None,
             substituted: false,
+            no_here_documents: false,
         }
     }
 
@@ -463,6 +467,9 @@ impl<'a> Reader<'a> {
     }
 
     fn here(&mut self, strip_tabs: bool) -> Read<Redirect> {
+        if self.no_here_documents {
+            return Err(Fault::Syntax);
+        }
         self.blanks();
         let word = self.word()?.ok_or(Fault::Syntax)?;
         // An expansion in a delimiter is not expanded by bash but taken as written: too odd to follow.

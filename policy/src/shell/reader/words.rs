@@ -206,8 +206,11 @@ impl Reader<'_> {
     fn process(&mut self) -> Read<Piece> {
         let label = if self.eat("<") { "<(…)" } else { ">(…)" };
         self.eat(">");
-        let list = self.substitution()?;
-        Ok(Piece::Process { list, label })
+        let before = self.no_here_documents;
+        self.no_here_documents |= self.substituted;
+        let list = self.substitution();
+        self.no_here_documents = before;
+        Ok(Piece::Process { list: list?, label })
     }
 
     /// A list in parentheses.
