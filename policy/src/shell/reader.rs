@@ -88,6 +88,8 @@ pub(super) struct Reader<'a> {
     /// Inside a process substitution of such a substitution: what bash prints of a here-document there, it reads in
     /// another way.
     no_here_documents: bool,
+    /// The substitution that is being read had a here-document of its own.
+    here_seen: bool,
 }
 
 /// Words that mean something at the beginning of a command.
@@ -106,6 +108,7 @@ impl<'a> Reader<'a> {
             last_end: None,
             substituted: false,
             no_here_documents: false,
+            here_seen: false,
         }
     }
 
@@ -324,7 +327,10 @@ impl<'a> Reader<'a> {
         } else if self.eat(";") {
             self.blanks();
             // Bash prints what it read of a substitution and reads it again, and prints `a <<E | b; c` as `a <<E | b c`.
-            if self.substituted && !self.pending.is_empty() && self.peek() != Some('\n') {
+            // The first semicolon after a here-document that is complete it does not print at all: `cat; r` becomes `cat r`.
+            let (open, complete) = (!self.pending.is_empty(), self.here_seen && self.pending.is_empty());
+            let next = self.peek();
+            if self.substituted && ((open && next != Some('\n')) || (complete && !matches!(next, None | Some(')')))) {
                 return Err(Fault::Syntax);
             }
         } else {
@@ -470,6 +476,7 @@ impl<'a> Reader<'a> {
         if self.no_here_documents {
             return Err(Fault::Syntax);
         }
+        self.here_seen = true;
         self.blanks();
         let word = self.word()?.ok_or(Fault::Syntax)?;
         // An expansion in a delimiter is not expanded by bash but taken as written: too odd to follow.

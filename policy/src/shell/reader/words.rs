@@ -221,9 +221,11 @@ impl Reader<'_> {
             let outer = std::mem::take(&mut reader.pending);
             let last_end = reader.last_end;
             let substituted = std::mem::replace(&mut reader.substituted, true);
+            let here_seen = std::mem::replace(&mut reader.here_seen, false);
             let list = reader.list()?;
             reader.expect(")")?;
             reader.substituted = substituted;
+            reader.here_seen = here_seen;
             // A body that would begin after the parenthesis: shells differ about what it is.
             if !reader.pending.is_empty() {
                 return Err(Fault::Syntax);
