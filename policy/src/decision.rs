@@ -15,6 +15,8 @@ pub struct Decision {
     pub rule: Option<RuleRef>,
     /// Per part of the call, strictest first. Never empty.
     pub trace: Vec<TraceEntry>,
+    /// How many further parts the trace leaves out, none of them stricter than its last.
+    pub left_out: usize,
     /// For the person: why. Never empty.
     pub user_message: String,
     /// For the agent: why, and what to do instead. Never empty.
@@ -45,6 +47,7 @@ impl Decision {
                 rule: None,
                 reason: reason.to_owned(),
             }],
+            left_out: 0,
             user_message: reason.to_owned(),
             agent_message: reason.to_owned(),
             obligations: Vec::new(),

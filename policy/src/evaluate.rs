@@ -80,6 +80,7 @@ pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
         user_message: user_message(first, parts.len()),
         agent_message: agent_message(&world, first, &suggested_rules),
         trace: parts.iter().take(MAX_TRACE).map(|part| part.trace(&world)).collect(),
+        left_out: parts.len().saturating_sub(MAX_TRACE),
         obligations,
         suggested_rules,
     }

@@ -48,6 +48,8 @@ fn ten_thousand_operands_are_judged_one_by_one() {
     let decision = decide(&[], &request_clean);
     assert_eq!(decision.verdict, Verdict::Allow, "{}", decision.user_message);
     assert!(decision.trace.len() <= portcullis_policy::evaluate::MAX_TRACE);
+    // The command itself and its operands.
+    assert_eq!(decision.trace.len() + decision.left_out, 10_001);
     let one_bad = format!("{clean} .env");
     let denied = decide(
         &[rules(Layer::Team, &[], &[], &["Read(.env)"])],

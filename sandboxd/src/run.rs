@@ -145,6 +145,7 @@ impl Sandbox {
                     layout: Some(prepared.layout),
                     accept_partial: profile.accept_partial,
                     missing: prepared.plan.missing.clone(),
+                    keep_ignored_signals: false,
                 },
                 plan: prepared.plan,
                 note,

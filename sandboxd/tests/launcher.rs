@@ -93,6 +93,25 @@ impl Place {
 }
 
 #[test]
+fn at_a_terminal_what_is_ignored_stays_ignored() {
+    let place = Place::new(None);
+    let ignored = |line: &str| {
+        let mut command = place.command(Path::new("bash"));
+        let output = command
+            .args(["-c", line, "-"])
+            .arg(&place.launcher)
+            .arg(&place.workspace)
+            .output()
+            .unwrap();
+        let bits = String::from_utf8(output.stdout).unwrap();
+        u64::from_str_radix(bits.trim().rsplit('\t').next().unwrap(), 16).unwrap()
+    };
+    let run = "exec \"$1\" exec --workspace \"$2\" -- grep SigIgn /proc/self/status";
+    assert_eq!(ignored(&format!("trap '' HUP; {run}")) & 1, 1, "as under nohup");
+    assert_eq!(ignored(&format!("trap - PIPE; {run}")) & 0x1001, 0, "positive control");
+}
+
+#[test]
 fn every_user_works_inside_and_not_outside() {
     for place in Place::all() {
         let outside = format!("echo x > {}/f", place.outside.display());

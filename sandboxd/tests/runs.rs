@@ -97,6 +97,39 @@ async fn signals_reach_the_command_and_are_told() {
     assert_eq!(finished.outcome.end, Some(outcome::End::Signal(15)));
 }
 
+/// A script that started the daemon in the background, or `nohup`, is no reason for a command not to hear Ctrl-\.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_does_not_ignore_what_the_daemon_was_started_to_ignore() {
+    let mut host = Host::start().await;
+    let programs = host.folder.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let wrapper = format!(
+        "#!/bin/bash\ntrap '' HUP QUIT USR1\ngrep SigIgn /proc/$$/status > {}\nexec {} \"$@\"\n",
+        programs.join("ignored").display(),
+        host.places.launcher().display()
+    );
+    // By another process: a file that this one has open for writing cannot be executed.
+    let written = std::process::Command::new("bash")
+        .args([
+            "-c",
+            "printf %s \"$1\" > portcullis-launch && chmod +x portcullis-launch",
+            "-",
+        ])
+        .arg(wrapper)
+        .current_dir(&programs)
+        .status();
+    assert!(written.unwrap().success());
+    host.places.programs.clone_from(&programs);
+    host.restart().await;
+
+    // As bits, of the signals 1 to 31: the C library keeps two of the others to itself.
+    let bits = |line: &str| u64::from_str_radix(line.trim().rsplit('\t').next().unwrap(), 16).unwrap() & 0x7fff_ffff;
+    let finished = host.run(&["grep", "SigIgn", "/proc/self/status"]).await;
+    assert_eq!(bits(finished.stdout()), 0, "{finished:?}");
+    let ignored = bits(&std::fs::read_to_string(programs.join("ignored")).unwrap());
+    assert_eq!(ignored & 0x205, 0x205, "positive control: {ignored:x}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_executed_is_an_outcome() {
     let host = Host::start().await;

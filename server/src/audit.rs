@@ -61,7 +61,7 @@ pub fn decision(
     let decision_id = Uuid::now_v7().to_string();
     let request = &question.request;
     let mut answer = convert::decision_to_wire(decision);
-    trace::bound(&mut answer.trace);
+    trace::bound(&mut answer.trace, decision.trace.len() + decision.left_out);
     answer.decision_id.clone_from(&decision_id);
     answer.policy_version = circumstances.policy_version;
     let input_json = match circumstances.input {

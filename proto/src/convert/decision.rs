@@ -43,7 +43,7 @@ pub fn explanation_to_wire(decision: &Decision) -> v1::ExplainResponse {
         would_be: effect_of(decision.verdict).into(),
         decided_by: decided_by_of(decision.decided_by).into(),
         rule: decision.rule.as_ref().map(rule_to_wire),
-        trace: trace_to_wire(&decision.trace),
+        trace: trace_to_wire(&decision.trace, decision.left_out),
         user_message: clean(&decision.user_message, MAX_MESSAGE),
         agent_message: clean(&decision.agent_message, MAX_MESSAGE),
         suggested_rules: suggested_rules(&decision.suggested_rules),
@@ -69,21 +69,23 @@ pub fn rule_to_wire(rule: &RuleRef) -> v1::RuleRef {
     }
 }
 
-/// At most [`MAX_TRACE`] entries; the last then stands for the ones left out.
-fn trace_to_wire(trace: &[TraceEntry]) -> Vec<v1::TraceEntry> {
-    if trace.len() <= MAX_TRACE {
+/// At most [`MAX_TRACE`] entries; the last then stands for the ones left out, `more` of which are not in `trace` either.
+fn trace_to_wire(trace: &[TraceEntry], more: usize) -> Vec<v1::TraceEntry> {
+    if trace.len() <= MAX_TRACE && more == 0 {
         return trace.iter().map(entry_to_wire).collect();
     }
-    let (shown, left_out) = trace.split_at_checked(MAX_TRACE - 1).unwrap_or((trace, &[]));
+    let (shown, left_out) = trace
+        .split_at_checked(trace.len().min(MAX_TRACE).saturating_sub(1))
+        .unwrap_or((trace, &[]));
+    let count = left_out.len() + more;
     let mut entries: Vec<_> = shown.iter().map(entry_to_wire).collect();
     if let Some(strictest) = left_out.iter().max_by_key(|entry| entry.verdict) {
         entries.push(v1::TraceEntry {
-            subject: format!("… {} further parts", left_out.len()),
+            subject: format!("… {count} further parts"),
             effect: effect_of(strictest.verdict).into(),
             decided_by: decided_by_of(strictest.decided_by).into(),
             reason: format!(
-                "{} further parts are left out of this trace; the strictest of them comes to {}",
-                left_out.len(),
+                "{count} further parts are left out of this trace; the strictest of them comes to {}",
                 strictest.verdict
             ),
             ..Default::default()

@@ -207,6 +207,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         layout: Some(prepared.layout),
         accept_partial: false,
         missing: prepared.plan.missing.clone(),
+        keep_ignored_signals: true,
     };
     let reports = supervise_run(&spec)?;
     let swept = sweep::sweep(&prepared.plan);

@@ -193,7 +193,7 @@ fn start(spec: &Spec) -> Result<Started, StepFailed> {
         .map_err(|error| StepFailed::new("command", "closing the init to the command", error))?;
     match fork_command().map_err(failed("forking"))? {
         Fork::Child => {
-            let errno = become_command(&programs, &argv, &environment);
+            let errno = become_command(&programs, &argv, &environment, spec.keep_ignored_signals);
             let _ = rustix::io::write(&write, &errno.to_ne_bytes());
             exit_now(127);
         }
@@ -213,7 +213,7 @@ fn start(spec: &Spec) -> Result<Started, StepFailed> {
 }
 
 /// Tries the candidates in turn. Returns the error number if none can be executed.
-fn become_command(programs: &[CString], argv: &[CString], environment: &[CString]) -> i32 {
+fn become_command(programs: &[CString], argv: &[CString], environment: &[CString], keep_ignored: bool) -> i32 {
     // A session of its own: no controlling terminal to push input into, and one group to signal.
     let _ = rustix::process::setsid();
     // No core files; and 1 rather than 0, as the kernel starts a handler outside the sandbox even at 0.
@@ -225,7 +225,7 @@ fn become_command(programs: &[CString], argv: &[CString], environment: &[CString
     if let Err(error) = fds::close_all_on_exec() {
         return error.raw_os_error().unwrap_or(libc::EIO);
     }
-    signals::restore_for_command();
+    signals::restore_for_command(keep_ignored);
     let mut result = libc::ENOENT;
     for program in programs {
         let Err(error) = exec(program, argv, environment);

@@ -36,6 +36,9 @@ pub struct Spec {
     /// What the daemon already knows to be missing, one line each.
     #[prost(string, repeated, tag = "6")]
     pub missing: Vec<String>,
+    /// The command goes on ignoring the signals that the launcher was started with ignored.
+    #[prost(bool, tag = "7")]
+    pub keep_ignored_signals: bool,
 }
 
 /// The file tree of a sandbox. Everything that is not named is readable and read-only. All paths are absolute and real

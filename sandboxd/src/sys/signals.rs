@@ -49,12 +49,19 @@ impl AsFd for SignalReader {
 }
 
 /// What a freshly started program expects: no signal blocked, and `SIGPIPE` (which Rust ignores) as the kernel has it.
-pub fn restore_for_command() {
+///
+/// The other signals that are ignored stay so only with `keep_ignored`. A program ignores what its parent ignored: a daemon
+/// that a script started in the background ignores `SIGQUIT`, one under `nohup` `SIGHUP`; that is no wish of whoever runs a
+/// command.
+pub fn restore_for_command(keep_ignored: bool) {
     let none = set_of(&[]);
-    // SAFETY: `none` is an initialised signal set; `SIG_DFL` installs no handler of ours.
-    unsafe {
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    // SAFETY: `none` is an initialised signal set.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) };
+    for signal in 1..=libc::SIGRTMAX() {
+        if signal == libc::SIGPIPE || !keep_ignored {
+            // SAFETY: `SIG_DFL` installs no handler of ours; where a signal cannot be changed the call only fails.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use portcullis_proto::v1;
 use portcullis_server::serve::Seams;
 
-use crate::harness::{Running, facts, shell, start_with};
+use crate::harness::{Running, execution, facts, shell, start_with};
 
 async fn start() -> Running {
     start_with(Seams::default(), &[]).await
@@ -79,6 +79,56 @@ async fn without_a_host_the_users_documents_allow_nothing() {
     assert_ne!(direct.effect(), v1::Effect::Allow);
     let forwarded = server.host().decide(request).await.unwrap().into_inner();
     assert_eq!(forwarded.effect(), v1::Effect::Allow, "the control");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_host_made_up_facts_allow_nothing() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let read = v1::ToolCall {
+        tool_name: "Read".into(),
+        input_json: br#"{"file_path":"/w/a"}"#.into(),
+        tool_use_id: "toolu_1".into(),
+    };
+    let asked = [
+        (
+            "a read",
+            v1::DecideRequest {
+                call: Some(read),
+                ..shell("")
+            },
+        ),
+        ("a command that reads", shell("cat a")),
+        ("a command that looks", shell("ls")),
+        ("a run", execution(&["cat", "a"])),
+    ];
+    for (what, mut request) in asked {
+        // `a` may be a link to a key; only the host can say that it is not.
+        let path = |path: &str, kind: v1::PathKind| v1::PathFact {
+            path: path.into(),
+            real_path: path.into(),
+            kind: kind.into(),
+        };
+        let program = |name: &str| v1::ProgramFact {
+            name: name.into(),
+            path: format!("/usr/bin/{name}"),
+        };
+        request.facts = Some(v1::HostFacts {
+            paths: vec![path("/w/a", v1::PathKind::File), path("/w", v1::PathKind::Directory)],
+            programs: vec![program("cat"), program("ls")],
+            project_trusted: true,
+            ..facts()
+        });
+        let direct = server.agent().decide(request.clone()).await.unwrap().into_inner();
+        assert_ne!(direct.effect(), v1::Effect::Allow, "{what}: {direct:?}");
+        assert!(direct.ticket.is_none(), "{what}");
+        let forwarded = server.host().decide(request).await.unwrap().into_inner();
+        assert_eq!(
+            forwarded.effect(),
+            v1::Effect::Allow,
+            "the control, {what}: {forwarded:?}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

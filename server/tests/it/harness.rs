@@ -269,6 +269,7 @@ pub(crate) fn decision(verdict: Verdict, subject: &str) -> Decision {
             rule: None,
             reason: "scripted".to_owned(),
         }],
+        left_out: 0,
         user_message: "scripted".to_owned(),
         agent_message: "scripted".to_owned(),
         obligations: Vec::new(),

@@ -196,6 +196,9 @@ async fn ten_thousand_path_operands_are_all_looked_at() {
         answer.decided_by(),
         answer.user_message
     );
+    // The command itself and its operands, those that the trace leaves out too.
+    let (last, kept) = answer.trace.split_last().unwrap();
+    assert_eq!(last.subject, format!("… {} further parts", 10_001 - kept.len()));
     let answer = agent
         .decisions()
         .decide(stack.bash(&operands(0, 10_000)))

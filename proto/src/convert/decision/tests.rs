@@ -34,6 +34,7 @@ fn decision() -> Decision {
             rule: Some(rule),
             ..entry("ls", Verdict::Allow)
         }],
+        left_out: 0,
         user_message: "for you".into(),
         agent_message: "for it".into(),
         obligations: Vec::new(),
@@ -100,6 +101,13 @@ fn long_traces_say_what_is_left_out_and_how_strict_it_was() {
     assert_eq!(trace.len(), 200);
     assert_eq!(trace[199].subject, "… 101 further parts");
     assert_eq!(trace[199].effect(), v1::Effect::Deny);
+    decision.left_out = 9_745;
+    let trace = decision_to_wire(&decision).trace;
+    assert_eq!(trace.len(), 200);
+    assert_eq!(
+        trace[199].subject, "… 9846 further parts",
+        "those that the engine left out too"
+    );
 }
 
 #[test]
