@@ -140,7 +140,9 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
     let ledger = Ledger::open(&state("redeemed")).map_err(failed(state("redeemed")))?;
     // Before anything can run: what it makes would count as the earlier run's.
     let notes = places.notes();
-    let _ = tokio::task::spawn_blocking(move || note::finish_all(&notes)).await;
+    if let Err(error) = tokio::task::spawn_blocking(move || note::finish_all(&notes)).await {
+        tracing::error!(%error, "the look back at runs that an earlier daemon did not survive was not finished");
+    }
     let upstream = Upstream::new(server, places.server_address(), places.host_token()).trusting(ca);
     let socket = socket.unwrap_or_else(|| places.socket());
     let listener = listen(&socket).await.map_err(|source| ServeError::Socket {
