@@ -122,7 +122,8 @@ impl ServerArgs {
 /// What the session's flags say.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// Run mode: default, acceptEdits, plan, dontAsk or bypass. In a hook it goes before what the agent reports.
+    /// Run mode: default, acceptEdits, plan, auto, dontAsk, bypass, auto-review, allowlist, allowlist-sandbox or
+    /// run-everything. In a hook it goes before what the agent reports.
     #[arg(long, alias = "mode", value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
     /// Rules to allow in this session, separated by commas or blanks outside parentheses. May be given several times.

@@ -332,11 +332,11 @@ impl<'a> Reader<'a> {
         let Some(mode) = self.mode(value, "defaultMode") else {
             return;
         };
-        if mode == Mode::Bypass && self.layer.is_inside_project() {
+        if self.layer.is_inside_project() && !mode.may_be_selected_by_project() {
             self.fault(
                 range(value),
                 format!(
-                    "the {} layer cannot select bypass: whoever writes to the project would select it",
+                    "the {} layer cannot select {mode}: whoever writes to the project would select it",
                     self.layer
                 ),
                 Some("choose the mode when the session starts"),
