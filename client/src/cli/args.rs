@@ -298,6 +298,18 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    /// Prints the JSON Schema of policy documents, for editors: name the file in the document's `$schema`.
+    #[command(
+        after_help = "Example: portcullis policy schema > policy.schema.json, and \"$schema\": \
+        \"./policy.schema.json\" in the document.\n\nExit codes: 0 printed, 1 failed, 5 the server cannot be reached."
+    )]
+    Schema {
+        /// Ask the server what it reads, which may be of another version than this program.
+        #[arg(long)]
+        from_server: bool,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
     /// Lists the versions, newest first.
     #[command(after_help = "Exit codes: 0 printed, 1 failed, 5 the server cannot be reached.")]
     List {
