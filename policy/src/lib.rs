@@ -7,6 +7,7 @@ pub mod decision;
 pub mod document;
 pub mod evaluate;
 pub mod facts;
+pub mod import;
 pub mod layer;
 pub mod mode;
 pub mod path;

@@ -18,6 +18,7 @@ use portcullis_policy::{
     evaluate,
     facts::{PathFact, PathKind, Repository, SandboxOffer},
     facts_needed,
+    import::{Format, import},
     request::{Interactivity, Workspace},
 };
 use serde_json::{Map, Value, json};
@@ -51,9 +52,9 @@ impl Case {
 
     /// Why the row is not decided yet, if it is not.
     pub(crate) fn not_yet(&self) -> Option<String> {
-        match self.text("format") {
-            "claude" => None,
-            format => Some(format!("rules of format {format} are not read yet")),
+        match (self.text("format"), self.text("mode")) {
+            ("claude" | "cursor-cli" | "cursor-desktop", _) => None,
+            (format, _) => Some(format!("rules of format {format} are not read yet")),
         }
     }
 
@@ -75,6 +76,9 @@ impl Case {
             Arc::new(document)
         };
         let user_folder = self.0["user_folder"].as_str().map_or_else(|| cwd.clone(), path);
+        if let Some(document) = self.cursor_document() {
+            return vec![Arc::new(document)];
+        }
         let mut out = vec![document(Layer::User, user_folder.clone(), &self.0["rules"])];
         out.push(document(
             Layer::Project,
@@ -94,6 +98,30 @@ impl Case {
             ));
         }
         out
+    }
+
+    /// The rules of a case in one of Cursor's formats, read from the file they would stand in.
+    fn cursor_document(&self) -> Option<PolicyDocument> {
+        let rules = &self.0["rules"];
+        let (format, file) = match self.text("format") {
+            "cursor-cli" => (
+                Format::CursorCli,
+                json!({ "permissions": { "allow": rules["allow"], "deny": rules["deny"] } }),
+            ),
+            "cursor-desktop" if self.0["call"]["tool"] == "Mcp" => {
+                (Format::CursorDesktop, json!({ "mcpAllowlist": rules["allow"] }))
+            }
+            "cursor-desktop" => (Format::CursorDesktop, json!({ "terminalAllowlist": rules["allow"] })),
+            _ => return None,
+        };
+        let origin = DocumentOrigin {
+            layer: Layer::User,
+            name: "rules of the case".to_owned(),
+            folder: Some(path(self.text("cwd"))),
+        };
+        let imported = import(format, &file.to_string(), origin);
+        assert!(!imported.is_broken(), "{}: {:?}", self.id(), imported.report);
+        Some(imported.document)
     }
 
     /// Tool and input as the agent would send them.
@@ -176,7 +204,12 @@ impl Case {
             sandbox: SandboxOffer::None,
             ..Facts::default()
         };
-        let mode: Mode = self.text("mode").parse().unwrap();
+        // What a row says of the editor's lists, it says of the mode in which they count, without a sandbox.
+        let mode = match self.text("format") {
+            "cursor-desktop" => "allowlist",
+            _ => self.text("mode"),
+        };
+        let mode: Mode = mode.parse().unwrap();
         evaluate(
             &ruleset,
             &Request {
