@@ -10,33 +10,65 @@
 //! Importing is a total function of the text: any text gives an answer, in time linear in its length. It reads no file;
 //! whether a file may be believed (its place, its owner, trust in its project) is for its reader to know.
 
+mod claude;
+mod codex;
 mod cursor;
 mod draft;
+mod gemini;
 mod json;
+mod starlark;
+mod toml;
 
 use std::ops::Range;
 
-use crate::{DocumentOrigin, PolicyDocument};
+use crate::{DocumentOrigin, Mode, PolicyDocument};
 
 /// A format of permission files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
+    /// Claude Code: `settings.json`, `settings.local.json`, `managed-settings.json`.
+    ClaudeSettings,
+    /// Cusp: `settings.json`.
+    Cusp,
     /// Cursor's command line: `cli-config.json` of the user, `cli.json` of a project.
     CursorCli,
     /// Cursor's editor: `permissions.json` of the user or a project.
     CursorDesktop,
+    /// Codex: `*.rules`.
+    CodexRules,
+    /// Codex: `config.toml`.
+    CodexConfig,
+    /// Codex: `requirements.toml` of the organisation.
+    CodexRequirements,
+    /// Gemini CLI: `policies/*.toml`.
+    GeminiPolicy,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 2] = [Self::CursorCli, Self::CursorDesktop];
+    pub const ALL: [Self; 8] = [
+        Self::ClaudeSettings,
+        Self::Cusp,
+        Self::CursorCli,
+        Self::CursorDesktop,
+        Self::CodexRules,
+        Self::CodexConfig,
+        Self::CodexRequirements,
+        Self::GeminiPolicy,
+    ];
 
     /// Its word on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
+            Self::ClaudeSettings => "claude",
+            Self::Cusp => "cusp",
             Self::CursorCli => "cursor-cli",
             Self::CursorDesktop => "cursor-desktop",
+            Self::CodexRules => "codex-rules",
+            Self::CodexConfig => "codex-config",
+            Self::CodexRequirements => "codex-requirements",
+            Self::GeminiPolicy => "gemini-policy",
         }
     }
 
@@ -50,8 +82,12 @@ impl Format {
     #[must_use]
     pub fn owner(self) -> &'static str {
         match self {
+            Self::ClaudeSettings => "Claude Code",
+            Self::Cusp => "Cusp",
             Self::CursorCli => "Cursor's command line",
             Self::CursorDesktop => "Cursor",
+            Self::CodexRules | Self::CodexConfig | Self::CodexRequirements => "Codex",
+            Self::GeminiPolicy => "Gemini CLI",
         }
     }
 
@@ -59,10 +95,23 @@ impl Format {
     #[must_use]
     pub fn guess(path: &str) -> Option<Self> {
         let (folders, name) = path.rsplit_once(['/', '\\']).unwrap_or(("", path));
-        let folder = folders.rsplit(['/', '\\']).next().unwrap_or_default();
+        let mut above = folders.rsplit(['/', '\\']);
+        let folder = above.next().unwrap_or_default();
+        let further = above.next().unwrap_or_default();
         match (folder, name) {
+            (_, "managed-settings.json") | (".claude", "settings.json" | "settings.local.json") => {
+                Some(Self::ClaudeSettings)
+            }
+            ("managed-settings.d", name) if name.ends_with(".json") => Some(Self::ClaudeSettings),
+            (".cusp", "settings.json" | "settings.local.json") => Some(Self::Cusp),
             (_, "cli-config.json") | (".cursor", "cli.json") => Some(Self::CursorCli),
             (".cursor", "permissions.json") => Some(Self::CursorDesktop),
+            (_, name) if name.ends_with(".rules") => Some(Self::CodexRules),
+            (".codex" | "codex", "config.toml") => Some(Self::CodexConfig),
+            (".codex" | "codex", "requirements.toml") => Some(Self::CodexRequirements),
+            ("policies", name) if name.ends_with(".toml") && matches!(further, ".gemini" | "gemini-cli") => {
+                Some(Self::GeminiPolicy)
+            }
             _ => None,
         }
     }
@@ -75,6 +124,9 @@ pub struct Imported {
     pub document: PolicyDocument,
     /// A document of ours that says the same.
     pub native: String,
+    /// The run mode that the file selects for sessions of its agent, where it selects one. It is no part of the document,
+    /// because there it would hold for the calls of other agents, too.
+    pub mode: Option<Mode>,
     /// What became of each entry, in the order of the text.
     pub report: Vec<Note>,
 }
@@ -162,6 +214,11 @@ pub fn import(format: Format, text: &str, origin: DocumentOrigin) -> Imported {
         return draft.finish();
     }
     match format {
+        Format::ClaudeSettings | Format::Cusp => claude::settings(&mut draft),
+        Format::CodexRules => codex::rules(&mut draft),
+        Format::CodexConfig => codex::config(&mut draft),
+        Format::CodexRequirements => codex::requirements(&mut draft),
+        Format::GeminiPolicy => gemini::policy(&mut draft),
         Format::CursorCli => cursor::command_line(&mut draft),
         Format::CursorDesktop => cursor::desktop(&mut draft),
     }

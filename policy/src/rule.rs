@@ -96,8 +96,8 @@ pub enum Matcher {
     },
     /// Hosts: `WebFetch(domain:…)`; without a pattern all of them.
     Fetch(Option<HostPattern>),
-    /// Searches on the web: `WebSearch`, or these exact words.
-    WebSearch(Option<String>),
+    /// Searches on the web: `WebSearch`, or these words, with `*` for anything.
+    WebSearch(Option<TextPattern>),
     /// Tools of MCP servers.
     Mcp(McpPattern),
     /// Other agents, by type; without one all of them.

@@ -73,7 +73,7 @@ impl World<'_> {
         match search {
             Search::Web { query } => {
                 let subject = format!("searches the web for {query}");
-                let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::WebSearch(words) if words.as_ref().is_none_or(|words| words == query));
+                let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::WebSearch(words) if words.as_ref().is_none_or(|words| words.matches(query)));
                 vec![match self.first(self.rules.index().web_search(), covers) {
                     Some((id, _)) => Part::by_rule(self, id, subject),
                     None => Part::by_mode(self, ActionClass::WebSearch, subject, "a search on the web")

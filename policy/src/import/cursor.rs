@@ -81,10 +81,7 @@ fn approval_mode(draft: &mut Draft<'_>, span: std::ops::Range<usize>, word: &str
         }
     };
     match mode.parse::<Mode>() {
-        Ok(parsed) => {
-            draft.set_default_mode(parsed);
-            draft.translated(span, &shown, format!("defaultMode {mode}"));
-        }
+        Ok(mode) => draft.set_mode(mode, span, &shown),
         Err(_) => draft.not_expressible(span, &shown, format!("there is no mode {mode} here")),
     }
 }
@@ -213,7 +210,7 @@ fn auto_run(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool) {
 }
 
 /// The object that such a file is.
-fn top<'v, 't>(draft: &mut Draft<'_>, value: Option<&'v Value<'t>>) -> Option<&'v Object<'t>> {
+pub(super) fn top<'v, 't>(draft: &mut Draft<'_>, value: Option<&'v Value<'t>>) -> Option<&'v Object<'t>> {
     match value {
         Some(Value::Object(object)) => Some(object),
         Some(other) => {

@@ -115,7 +115,7 @@ pub(super) struct Draft<'a> {
     terminal: Option<Vec<Item>>,
     mcp: Option<Vec<Item>>,
     auto_run: Option<[Vec<String>; 2]>,
-    default_mode: Option<Mode>,
+    mode: Option<Mode>,
     directories: Vec<String>,
     permitted_modes: Option<Vec<Mode>>,
     managed_rules_only: bool,
@@ -135,7 +135,7 @@ impl<'a> Draft<'a> {
             terminal: None,
             mcp: None,
             auto_run: None,
-            default_mode: None,
+            mode: None,
             directories: Vec::new(),
             permitted_modes: None,
             managed_rules_only: false,
@@ -246,8 +246,29 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn set_default_mode(&mut self, mode: Mode) {
-        self.default_mode = Some(mode);
+    /// Says which mode the file selects for its agent.
+    pub(super) fn set_mode(&mut self, mode: Mode, span: Range<usize>, text: &str) {
+        self.mode = Some(mode);
+        let why = format!(
+            "it is the mode {mode} of this agent's sessions; `defaultMode` would hold for every agent that names none"
+        );
+        self.not_expressible(span, text, why);
+    }
+
+    pub(super) fn set_permitted_modes(&mut self, modes: Vec<Mode>) {
+        self.permitted_modes = Some(modes);
+    }
+
+    pub(super) fn lock_to_managed_rules(&mut self) {
+        self.managed_rules_only = true;
+    }
+
+    pub(super) fn set_auto_allow_if_sandboxed(&mut self, allowed: bool) {
+        self.auto_allow_if_sandboxed = Some(allowed);
+    }
+
+    pub(super) fn add_directory(&mut self, folder: &str) {
+        self.directories.push(folder.to_owned());
     }
 
     fn item(&self, json: Value, span: &Range<usize>, source: &str) -> Item {
@@ -274,6 +295,7 @@ impl<'a> Draft<'a> {
         Imported {
             document: at_their_places(document, &places),
             native,
+            mode: self.mode,
             report: self.report,
         }
     }
@@ -290,9 +312,6 @@ impl<'a> Draft<'a> {
         );
         out.line(1, "\"version\": 1,");
         let mut permissions: Vec<(&str, Section<'_>)> = Vec::new();
-        if let Some(mode) = self.default_mode {
-            permissions.push(("defaultMode", Section::Value(json!(mode.to_string()))));
-        }
         if !self.directories.is_empty() {
             permissions.push(("additionalDirectories", Section::Value(json!(self.directories))));
         }

@@ -20,41 +20,166 @@ fn outcome<'i>(imported: &'i Imported, entry: &str) -> &'i str {
     found[0].outcome.word()
 }
 
+/// Every sample, with the lines of its rules.
+const SAMPLES: [(Format, &str); 13] = [
+    (
+        Format::ClaudeSettings,
+        include_str!("../../../tests/fixtures/settings/claude/settings.json"),
+    ),
+    (
+        Format::ClaudeSettings,
+        include_str!("../../../tests/fixtures/settings/claude/settings.local.json"),
+    ),
+    (
+        Format::ClaudeSettings,
+        include_str!("../../../tests/fixtures/settings/claude/managed-settings.json"),
+    ),
+    (
+        Format::ClaudeSettings,
+        include_str!("../../../tests/fixtures/settings/claude/settings-bad.json"),
+    ),
+    (
+        Format::Cusp,
+        include_str!("../../../tests/fixtures/settings/cusp/settings.json"),
+    ),
+    (
+        Format::CursorCli,
+        include_str!("../../../tests/fixtures/settings/cursor/cli-config.json"),
+    ),
+    (
+        Format::CursorCli,
+        include_str!("../../../tests/fixtures/settings/cursor/cli.json"),
+    ),
+    (
+        Format::CursorDesktop,
+        include_str!("../../../tests/fixtures/settings/cursor/permissions.json"),
+    ),
+    (
+        Format::CodexRules,
+        include_str!("../../../tests/fixtures/settings/codex/default.rules"),
+    ),
+    (
+        Format::CodexRules,
+        include_str!("../../../tests/fixtures/settings/codex/oracle.rules"),
+    ),
+    (
+        Format::CodexConfig,
+        include_str!("../../../tests/fixtures/settings/codex/config.toml"),
+    ),
+    (
+        Format::CodexRequirements,
+        include_str!("../../../tests/fixtures/settings/codex/requirements.toml"),
+    ),
+    (
+        Format::GeminiPolicy,
+        include_str!("../../../tests/fixtures/settings/gemini/policies/team.toml"),
+    ),
+];
+
+/// Lines of a sample on which a rule begins.
+fn rule_lines(format: Format, text: &str) -> Vec<usize> {
+    let begins = |line: &str| match format {
+        Format::CodexRules => !line.is_empty() && !line.starts_with([' ', ')']),
+        Format::CodexRequirements => line.contains("decision ="),
+        Format::CodexConfig => line.contains("_tools"),
+        Format::GeminiPolicy => line == "[[rule]]",
+        _ => false,
+    };
+    let in_permissions = |number: usize| {
+        let before: Vec<&str> = text.lines().take(number).collect();
+        let permissions = before.iter().position(|line| line.contains("\"permissions\""));
+        let end = before.iter().skip(1).position(|line| *line == "  }," || *line == "  }");
+        permissions.is_some() && end.is_none_or(|end| permissions.is_some_and(|start| end < start))
+    };
+    let json = matches!(
+        format,
+        Format::ClaudeSettings | Format::Cusp | Format::CursorCli | Format::CursorDesktop
+    );
+    text.lines()
+        .enumerate()
+        .filter(|(number, line)| {
+            let listed = !strings(line).is_empty() && (format == Format::CursorDesktop || in_permissions(*number));
+            begins(line) || (json && listed)
+        })
+        .map(|(number, _)| number + 1)
+        .collect()
+}
+
 #[test]
 fn each_rule_of_the_samples_has_a_note_at_its_place() {
-    for (format, text) in [
-        (
-            Format::CursorCli,
-            include_str!("../../../tests/fixtures/settings/cursor/cli-config.json"),
-        ),
-        (
-            Format::CursorCli,
-            include_str!("../../../tests/fixtures/settings/cursor/cli.json"),
-        ),
-        (
-            Format::CursorDesktop,
-            include_str!("../../../tests/fixtures/settings/cursor/permissions.json"),
-        ),
-    ] {
-        let imported = read(format, text);
-        assert!(!imported.is_broken(), "{:#?}", imported.report);
-        let mut rules = 0;
-        for (number, line) in text.lines().enumerate() {
-            for entry in strings(line) {
-                rules += 1;
-                let found = imported
+    for (format, text) in SAMPLES {
+        for layer in [Layer::User, Layer::Project, Layer::Team] {
+            let imported = import(format, text, origin(layer));
+            assert!(!imported.is_broken(), "{format:?} {:#?}", imported.report);
+            let lines = rule_lines(format, text);
+            assert!(!lines.is_empty(), "{format:?} has no rule");
+            for number in lines {
+                let line = text.lines().nth(number - 1).unwrap_or_default();
+                let here: Vec<&Note> = imported
                     .report
                     .iter()
-                    .any(|note| note.line as usize == number + 1 && note.text == entry);
+                    .filter(|note| note.line as usize == number)
+                    .collect();
                 assert!(
-                    found,
-                    "no note for `{entry}` in line {}: {:#?}",
-                    number + 1,
+                    !here.is_empty(),
+                    "{format:?}: no note in line {number}: {line}\n{:#?}",
                     imported.report
+                );
+                for entry in strings(line) {
+                    let json = !matches!(
+                        format,
+                        Format::CodexRules | Format::CodexConfig | Format::CodexRequirements
+                    );
+                    let said = here.iter().any(|note| note.text == entry);
+                    assert!(said || !json, "{format:?}: no note for `{entry}` in line {number}");
+                }
+            }
+            for note in &imported.report {
+                assert!(text.get(note.span.clone()).is_some(), "{note:?}");
+                assert_eq!(
+                    note.outcome.detail().is_empty(),
+                    note.outcome == Outcome::Kept,
+                    "{note:?}"
                 );
             }
         }
-        assert!(rules > 0);
+    }
+}
+
+#[test]
+fn the_native_text_says_what_the_document_says() {
+    for (format, text) in SAMPLES {
+        for layer in [Layer::User, Layer::Project, Layer::Team] {
+            let imported = import(format, text, origin(layer));
+            let native = PolicyDocument::parse(&imported.native, origin(layer))
+                .unwrap_or_else(|faults| panic!("{format:?}: {faults:#?}\n{}", imported.native));
+            let say = |document: &PolicyDocument| {
+                let rules: Vec<String> = document
+                    .rules
+                    .iter()
+                    .map(|rule| format!("{} {:?} {:?} {:?}", rule.effect, rule.matcher, rule.when, rule.advice))
+                    .collect();
+                let lists: Vec<String> = [&document.allowlists.terminal, &document.allowlists.mcp]
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .map(|rule| format!("{:?}", rule.matcher))
+                    .collect();
+                (
+                    rules,
+                    lists,
+                    document.allowlists.auto_run.clone(),
+                    document.settings.clone(),
+                )
+            };
+            assert_eq!(say(&native), say(&imported.document), "{format:?}");
+            // A team can take the draft as it is.
+            assert!(PolicyDocument::parse(&imported.native, origin(Layer::Team)).is_ok());
+            for rule in &imported.document.rules {
+                let line = text.lines().nth(rule.source.line as usize - 1);
+                assert!(line.is_some(), "{format:?}: {:?} has no line in the file", rule.source);
+            }
+        }
     }
 }
 
@@ -157,22 +282,21 @@ fn what_the_owner_would_not_read_allows_nothing_and_denies_still() {
 
 #[test]
 fn a_file_that_is_no_file_of_its_format_is_broken_and_allows_nothing() {
+    let deep = "[".repeat(100_000);
     for format in Format::ALL {
-        for text in [
-            "",
-            "[]",
-            "nothing",
-            "{",
-            "\"x\"",
-            "{ \"permissions\": [] ",
-            &"[".repeat(100_000),
-        ] {
+        let json = matches!(
+            format,
+            Format::ClaudeSettings | Format::Cusp | Format::CursorCli | Format::CursorDesktop
+        );
+        let texts: &[&str] = if json {
+            &["", "[]", "nothing", "{", "\"x\"", "{ \"permissions\": [] "]
+        } else {
+            &["nothing at all", "{", "rule = [", "prefix_rule(", "\u{feff}]"]
+        };
+        for text in texts.iter().copied().chain([deep.as_str()]) {
             let imported = read(format, text);
-            assert!(
-                imported.is_broken(),
-                "{format:?} `{}`",
-                text.chars().take(30).collect::<String>()
-            );
+            let shown: String = text.chars().take(30).collect();
+            assert!(imported.is_broken(), "{format:?} `{shown}`");
             assert!(imported.document.rules.is_empty());
             assert!(PolicyDocument::parse(&imported.native, origin(Layer::User)).is_ok());
         }
@@ -185,9 +309,327 @@ fn a_file_that_is_no_file_of_its_format_is_broken_and_allows_nothing() {
 fn a_project_file_holds_permissions_alone() {
     let text = r#"{ "permissions": { "allow": ["Shell(git)"] }, "approvalMode": "unrestricted", "sandbox": {} }"#;
     let imported = import(Format::CursorCli, text, origin(Layer::Project));
-    assert_eq!(imported.document.settings.default_mode, None);
+    assert_eq!((imported.mode, imported.document.settings.default_mode), (None, None));
     assert_eq!(outcome(&imported, "approvalMode"), "not expressible");
     assert_eq!(imported.document.rules.len(), 1);
+}
+
+#[test]
+fn a_mode_is_for_the_agent_whose_file_selects_it() {
+    for (format, text, layer, mode) in [
+        (
+            Format::CursorCli,
+            r#"{ "approvalMode": "unrestricted" }"#,
+            Layer::User,
+            Some("run-everything"),
+        ),
+        (
+            Format::CursorCli,
+            r#"{ "approvalMode": "allowlist", "sandbox": { "mode": "enabled" } }"#,
+            Layer::User,
+            Some("allowlist-sandbox"),
+        ),
+        (
+            Format::CursorCli,
+            r#"{ "approvalMode": "allowlist" }"#,
+            Layer::User,
+            Some("allowlist"),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{ "permissions": { "defaultMode": "bypassPermissions" } }"#,
+            Layer::User,
+            Some("bypass"),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{ "permissions": { "defaultMode": "bypassPermissions" } }"#,
+            Layer::Project,
+            None,
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{ "permissions": { "defaultMode": "auto" } }"#,
+            Layer::Local,
+            None,
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{ "permissions": { "defaultMode": "acceptEdits" } }"#,
+            Layer::Project,
+            Some("acceptEdits"),
+        ),
+        (
+            Format::CodexConfig,
+            "approval_policy = \"never\"",
+            Layer::User,
+            Some("dontAsk"),
+        ),
+    ] {
+        let imported = import(format, text, origin(layer));
+        assert_eq!(imported.mode.map(|mode| mode.to_string()).as_deref(), mode, "{text}");
+        assert_eq!(imported.document.settings.default_mode, None, "{text}");
+    }
+}
+
+#[test]
+fn settings_of_claude_code() {
+    let text = include_str!("../../../tests/fixtures/settings/claude/settings.json");
+    let imported = read(Format::ClaudeSettings, text);
+    for (entry, word) in [
+        ("Bash(npm run test:*)", "kept"),
+        ("PowerShell(Get-ChildItem *)", "not expressible"),
+        ("Cd(~/code/**)", "not expressible"),
+        ("Write(secret/**)", "translated"),
+        ("Edit(/docs/**)", "translated"),
+        ("mcp__*__delete_*", "kept"),
+        ("KillShell", "kept"),
+        ("../shared-lib", "not expressible"),
+        ("~/notes", "kept"),
+        ("Publishing packages", "translated"),
+        ("disableAutoMode", "not expressible"),
+        ("hooks", "not expressible"),
+        ("sandbox.autoAllowBashIfSandboxed", "translated"),
+        ("prod", "translated"),
+    ] {
+        assert_eq!(outcome(&imported, entry), word, "{entry}");
+    }
+    assert!(
+        imported.native.contains("\"Edit(//home/dev/proj/docs/**)\""),
+        "{}",
+        imported.native
+    );
+    assert_eq!(imported.document.settings.auto_allow_if_sandboxed, Some(true));
+    let project = import(Format::ClaudeSettings, text, origin(Layer::Project));
+    assert!(project.native.contains("\"Edit(/docs/**)\""));
+    assert_eq!(project.document.settings.auto_allow_if_sandboxed, None);
+
+    let bad = include_str!("../../../tests/fixtures/settings/claude/settings-bad.json");
+    let imported = read(Format::ClaudeSettings, bad);
+    assert!(
+        imported.document.rules.iter().all(|rule| rule.effect != Effect::Allow),
+        "{:#?}",
+        imported.document.rules
+    );
+
+    let managed = include_str!("../../../tests/fixtures/settings/claude/managed-settings.json");
+    let imported = import(Format::ClaudeSettings, managed, origin(Layer::Team));
+    let settings = &imported.document.settings;
+    assert!(settings.managed_rules_only);
+    let permitted: Vec<String> = settings
+        .permitted_modes
+        .iter()
+        .flatten()
+        .map(|mode| mode.to_string())
+        .collect();
+    assert!(
+        !permitted.iter().any(|mode| mode == "bypass" || mode == "auto"),
+        "{permitted:?}"
+    );
+    assert!(permitted.iter().any(|mode| mode == "plan"));
+    let user = read(Format::ClaudeSettings, managed);
+    assert!(!user.document.settings.managed_rules_only && user.document.settings.permitted_modes.is_none());
+}
+
+#[test]
+fn cusp_differs_from_claude_code() {
+    let text = include_str!("../../../tests/fixtures/settings/cusp/settings.json");
+    let cusp = read(Format::Cusp, text);
+    assert_eq!(outcome(&cusp, "Read(!.env.example)"), "kept");
+    assert_eq!(outcome(&cusp, "WebSearch(internal *)"), "kept");
+    let reads = |imported: &Imported| {
+        imported
+            .document
+            .rules
+            .iter()
+            .filter(|rule| rule.source.text == "Edit(src/**)")
+            .count()
+    };
+    assert_eq!(reads(&cusp), 2, "an allow to edit allows reading");
+    let claude = read(Format::ClaudeSettings, text);
+    assert_eq!(outcome(&claude, "Read(!.env.example)"), "not expressible");
+    assert_eq!(reads(&claude), 1);
+}
+
+#[test]
+fn rules_of_codex() {
+    let text = include_str!("../../../tests/fixtures/settings/codex/default.rules");
+    let imported = read(Format::CodexRules, text);
+    let rules: Vec<String> = imported
+        .native
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains("Bash("))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            r#"{"advice":"move files to ./trash instead","rule":"Bash(rm -rf *)"},"#,
+            r#"{"advice":"move files to ./trash instead","rule":"Bash(rm -fr *)"}"#,
+            r#"{"advice":"a person looks at every push","rule":"Bash(git push *)"}"#,
+            r#""Bash(git status *)","#,
+            r#""Bash(/usr/bin/git status *)","#,
+            r#""Bash(git log *)","#,
+            r#""Bash(/usr/bin/git log *)","#,
+            r#""Bash(git diff *)","#,
+            r#""Bash(/usr/bin/git diff *)""#,
+        ]
+    );
+    let push = imported.document.rules.iter().find(|rule| rule.effect == Effect::Ask);
+    assert_eq!(push.map(|rule| (rule.source.line, rule.source.column)), Some((6, 1)));
+}
+
+#[test]
+fn what_codex_would_refuse_or_run_allows_nothing() {
+    let deny = "prefix_rule(pattern=['rm'], decision='forbidden')\n";
+    for bad in [
+        "for x in ['a']:\n    prefix_rule(pattern=[x])",
+        "load('a', 'b')",
+        "prefix_rule(pattern=[])",
+        "prefix_rule(pattern=['a'], decision='deny')",
+        "prefix_rule(pattern=['a'], what='x')",
+        "prefix_rule(pattern=['a', ['b', []]])",
+        "prefix_rule(pattern=['a', 'b'], match=['a c'])",
+        "prefix_rule(pattern=['a', 'b'], not_match=['a b c'])",
+        "prefix_rule(pattern=['a'] + g())",
+        "unknown_rule(x = 'a')",
+        "prefix_rule(pattern=['a'",
+    ] {
+        let text = format!("prefix_rule(pattern=['ls'])\n{deny}{bad}\n");
+        let imported = read(Format::CodexRules, &text);
+        let effects: Vec<Effect> = imported.document.rules.iter().map(|rule| rule.effect).collect();
+        assert_eq!(effects, [Effect::Deny], "{bad}: {:#?}", imported.report);
+        assert!(
+            imported
+                .report
+                .iter()
+                .any(|note| note.line >= 3 && note.outcome != Outcome::Kept),
+            "{bad}"
+        );
+    }
+    let many = format!("['x'{}]", ", 'y'".repeat(20));
+    for (decision, rules) in [("forbidden", 21), ("allow", 0)] {
+        let text = format!("prefix_rule(pattern=['a', {many}, {many}], decision='{decision}')");
+        let imported = read(Format::CodexRules, &text);
+        assert_eq!(imported.document.rules.len(), rules, "{decision}");
+    }
+    let starred = read(Format::CodexRules, "prefix_rule(pattern=['a', '*'])");
+    assert!(starred.document.rules.is_empty());
+}
+
+#[test]
+fn configuration_and_requirements_of_codex() {
+    let text = include_str!("../../../tests/fixtures/settings/codex/config.toml");
+    let imported = read(Format::CodexConfig, text);
+    assert_eq!(imported.document.settings.additional_directories, ["/home/dev/scratch"]);
+    let deny = imported.document.rules.iter().find(|rule| rule.effect == Effect::Deny);
+    assert_eq!(deny.map(|rule| rule.source.text.as_str()), Some("put_note"));
+    assert!(imported.native.contains("mcp__memo__put_note"));
+
+    let text = include_str!("../../../tests/fixtures/settings/codex/requirements.toml");
+    let imported = import(Format::CodexRequirements, text, origin(Layer::Team));
+    let permitted = imported.document.settings.permitted_modes.clone().unwrap_or_default();
+    let words: Vec<String> = permitted.iter().map(|mode| mode.to_string()).collect();
+    assert!(
+        words.contains(&"default".to_owned()) && !words.contains(&"bypass".to_owned()),
+        "{words:?}"
+    );
+    assert_eq!(imported.document.rules.len(), 2);
+    assert_eq!(
+        imported.document.rules[0].advice.as_deref(),
+        Some("move files to ./trash instead")
+    );
+}
+
+#[test]
+fn policies_of_gemini() {
+    let text = include_str!("../../../tests/fixtures/settings/gemini/policies/team.toml");
+    let imported = read(Format::GeminiPolicy, text);
+    let rules: Vec<&str> = imported
+        .native
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains("__") || line.contains("Bash") || line.contains("Edit"))
+        .collect();
+    for expected in [
+        r#""Bash(git status *)","#,
+        r#""Bash(git log *)","#,
+        r#"{"rule":"Bash","when":{"command":"(?:^(npm|pnpm) run (build|test))(?s:.*)"}},"#,
+        r#""Bash(git push *)","#,
+        r#"{"advice":"Secrets are not edited here.","rule":"Edit","when":{"input":"\\.env"}},"#,
+        r#"{"rule":"mcp__memo__get_note","when":{"modes":["default","acceptEdits"]}}"#,
+        r#""mcp__prod__*","#,
+    ] {
+        assert!(rules.contains(&expected), "{expected}\n{}", imported.native);
+    }
+    // The broad ask below the allows is what the modes do by themselves.
+    assert!(!imported.native.contains("\"*\""), "{}", imported.native);
+}
+
+#[test]
+fn what_gemini_would_not_read_or_we_do_not_know_allows_nothing() {
+    let rule = |fields: &str| format!("[[rule]]\ntoolName = \"run_shell_command\"\n{fields}\n");
+    let good = rule("commandPrefix = \"ls\"\ndecision = \"allow\"\npriority = 1");
+    for bad in [
+        rule("decision = \"maybe\"\npriority = 1"),
+        rule("decision = \"allow\"\npriority = 5000"),
+        rule("decision = \"allow\""),
+        rule("commandPrefix = \"a\"\ncommandRegex = \"b\"\ndecision = \"allow\"\npriority = 1"),
+        "[[rule]]\ndecision = \"allow\"\npriority = 1\n".to_owned(),
+        "x = [\n".to_owned(),
+    ] {
+        let imported = read(Format::GeminiPolicy, &format!("{good}{bad}"));
+        assert!(imported.is_broken(), "{bad}");
+        let allows = imported
+            .document
+            .rules
+            .iter()
+            .filter(|rule| rule.effect == Effect::Allow)
+            .count();
+        assert_eq!(allows, 0, "{bad}");
+    }
+    for narrowed in [
+        "subagent = \"x\"",
+        "interactive = true",
+        "somethingNew = 1",
+        "modes = [\"turbo\"]",
+        "argsPattern = \"x\"",
+        "commandRegex = \"(?=x)\"",
+    ] {
+        for (decision, expected) in [("allow", 0), ("deny", 1)] {
+            let text = rule(&format!("{narrowed}\ndecision = \"{decision}\"\npriority = 1"));
+            let imported = read(Format::GeminiPolicy, &text);
+            assert_eq!(
+                imported.document.rules.len(),
+                expected,
+                "{narrowed} {decision}: {:#?}",
+                imported.report
+            );
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_text_is_imported_to_a_document_that_can_be_read(
+        seed in proptest::sample::select(SAMPLES.to_vec()),
+        cut in proptest::collection::vec((0.0..1.0_f64, "[\\[\\]{}()\",':=a*! \n#/\\\\]{0,3}"), 0..6),
+    ) {
+        let (format, text) = seed;
+        let mut text = text.to_owned();
+        for (place, new) in cut {
+            let at = text.floor_char_boundary((place * text.len() as f64) as usize);
+            let end = text.ceil_char_boundary((at + 1).min(text.len()));
+            text.replace_range(at..end, &new);
+        }
+        let imported = import(format, &text, origin(Layer::User));
+        let native = PolicyDocument::parse(&imported.native, origin(Layer::User));
+        proptest::prop_assert!(native.is_ok(), "{:?}\n{}", native.err(), imported.native);
+        for note in &imported.report {
+            proptest::prop_assert!(text.get(note.span.clone()).is_some(), "{note:?}");
+        }
+    }
 }
 
 #[test]
@@ -199,6 +641,14 @@ fn names_say_the_format_where_they_can() {
         (".cursor/permissions.json", Some(Format::CursorDesktop)),
         ("permissions.json", None),
         ("x.json", None),
+        ("/p/.claude/settings.local.json", Some(Format::ClaudeSettings)),
+        ("/etc/claude-code/managed-settings.json", Some(Format::ClaudeSettings)),
+        ("settings.json", None),
+        ("/home/dev/.codex/rules/default.rules", Some(Format::CodexRules)),
+        ("/etc/codex/requirements.toml", Some(Format::CodexRequirements)),
+        ("requirements.toml", None),
+        ("/home/dev/.gemini/policies/team.toml", Some(Format::GeminiPolicy)),
+        ("policies/team.toml", None),
     ] {
         assert_eq!(Format::guess(path), format, "{path}");
     }

@@ -273,12 +273,7 @@ fn specified(tool: &str, inner: &str, at: usize, effect: Effect) -> Result<Parse
                 ))
             }
         },
-        "WebSearch" if inner.contains('*') => Err(invalid(
-            span,
-            "`*` has no meaning in `WebSearch(…)`: the words are compared as they stand",
-            Some("write `WebSearch` for every search"),
-        )),
-        "WebSearch" => covers(Matcher::WebSearch(Some(inner.to_owned()))),
+        "WebSearch" => covers(Matcher::WebSearch(Some(TextPattern::glob(inner)))),
         "Agent" => match parameter(inner).filter(|(name, _)| AGENT_FIELDS.contains(name)) {
             Some(field) => with_parameter("Agent", field, span, effect),
             None if inner == "*" => covers(Matcher::Agent(None)),
