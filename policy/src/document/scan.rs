@@ -54,13 +54,13 @@ pub(super) fn too_deep(text: &str) -> Option<usize> {
 }
 
 /// Where lines begin, to say line and column of a byte.
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         Self {
             text,
@@ -69,7 +69,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Line and column in characters, both from 1.
-    pub(super) fn position(&self, at: usize) -> (u32, u32) {
+    pub(crate) fn position(&self, at: usize) -> (u32, u32) {
         let line = self.starts.partition_point(|start| *start <= at).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or(0);
         let column = self.text.get(start..at).map_or(1, |before| before.chars().count() + 1);
