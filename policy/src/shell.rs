@@ -4,7 +4,7 @@
 //! `env A=1 sh -c 'curl … | sh'`. A script half understood is a script not understood: what cannot be followed becomes
 //! [`Opaque`], with the reason, and no rule for something narrower allows it.
 //!
-//! It judges nothing. It knows bash's grammar (by `brush-parser`), a table of wrappers, and a table of what well-known
+//! It judges nothing. It knows bash's grammar (by a reader of our own, decision 0002), a table of wrappers, and a table of what well-known
 //! programs do with their operands.
 
 mod analyse;
@@ -13,6 +13,7 @@ mod constant;
 mod expand;
 mod files;
 mod git;
+mod hidden;
 mod options;
 mod own;
 mod programs;
@@ -27,6 +28,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
+pub use hidden::visible;
 pub use quote::quote;
 
 use crate::AbsPath;
@@ -251,6 +253,12 @@ pub enum OpaqueReason {
     DangerousVariable,
     /// A function, alias or trap that changes the meaning of other words.
     Redefinition,
+    /// A character that nobody sees or that turns the text around: zero width, directions, controls.
+    HiddenCharacter,
+    /// A program whose name has letters that look like others: a Cyrillic `с` in `curl`.
+    ConfusableName,
+    /// A script in the language of another shell: PowerShell, cmd, fish.
+    ForeignShell,
 }
 
 impl OpaqueReason {
@@ -264,6 +272,9 @@ impl OpaqueReason {
             Self::UnknownWrapperOption => "the wrapper has an option that is not understood",
             Self::TooLarge => "the shell line is longer or deeper than is analysed",
             Self::DangerousVariable => "a variable changes which program runs or what it loads",
+            Self::HiddenCharacter => "it holds characters that are not seen, or that change how the line is seen",
+            Self::ConfusableName => "the program's name has letters that look like others",
+            Self::ForeignShell => "it is a script of a shell that is not analysed, such as PowerShell or cmd",
             Self::Redefinition => "a function, alias or trap changes the meaning of other words",
         }
     }
@@ -283,19 +294,23 @@ pub struct ShellContext {
 pub struct Limits {
     /// Longest line, in bytes.
     pub bytes: usize,
-    /// Deepest nesting of parentheses, braces, quotes and substitutions, found by a linear scan before the parser runs.
+    /// Deepest nesting of groups, quotes, substitutions, and scripts inside scripts.
     pub depth: usize,
-    /// Most commands and words looked at, scripts inside scripts included.
+    /// Most commands in the analysis.
+    pub parts: usize,
+    /// Most commands and words looked at, scripts inside scripts included; a long text costs steps, too.
     pub steps: usize,
 }
 
 impl Default for Limits {
-    /// 1 MiB, because a request holds no more; 40 levels, because the parser recurses and people nest fewer than ten; and
-    /// 200,000 steps, because 10,000 operands have to fit.
+    /// 1 MiB, because a request holds no more; 256 levels, because the reader recurses and that many fit in 2 MiB of stack;
+    /// 4,096 commands, because nobody judges more; and 200,000 steps, because 10,000 operands have to fit and they take less
+    /// than 50 ms.
     fn default() -> Self {
         Self {
             bytes: 1 << 20,
-            depth: 40,
+            depth: 256,
+            parts: 4_096,
             steps: 200_000,
         }
     }

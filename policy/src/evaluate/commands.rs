@@ -386,9 +386,17 @@ impl World<'_> {
         let subject = opaque.text.clone();
         let why = opaque.reason.describe();
         let never = matches!(opaque.reason, OpaqueReason::Unparsable | OpaqueReason::TooLarge);
+        // It runs what it says, and rules that deny see it with and without what is hidden; but what a person allowed by a
+        // rule, this only looks like.
+        let misleading = matches!(
+            opaque.reason,
+            OpaqueReason::HiddenCharacter | OpaqueReason::ConfusableName
+        );
         // What a function runs is judged where it is defined, so it hides nothing from a rule.
         let function = opaque.reason == OpaqueReason::Redefinition && opaque.text.ends_with("()");
-        let part = if never || (self.rules.has_scoped_shell_rule() && !function) {
+        let part = if misleading {
+            Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
+        } else if never || (self.rules.has_scoped_shell_rule() && !function) {
             let denied = self.request.mode == Mode::Plan;
             if denied {
                 Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)

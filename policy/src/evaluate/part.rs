@@ -1,6 +1,6 @@
 //! One part of a call, judged.
 
-use crate::{DecidedBy, Verdict, decision::TraceEntry, mode::ActionClass, ruleset::RuleId};
+use crate::{DecidedBy, Verdict, decision::TraceEntry, mode::ActionClass, ruleset::RuleId, shell::visible};
 
 use super::world::World;
 
@@ -27,7 +27,7 @@ impl Part {
         reason: impl Into<String>,
     ) -> Self {
         Self {
-            subject: subject.into(),
+            subject: visible(&subject.into()).into_owned(),
             seen_through: Vec::new(),
             verdict,
             decided_by,

@@ -263,10 +263,11 @@ impl PathPattern {
 /// words of `[slug]` as they stand, which people mean as often as the character class.
 fn readings(body: &str, sense: PatternSense, folder_only: bool) -> Vec<String> {
     let wide = sense == PatternSense::Wide;
-    let mut bodies = vec![escape(body, false)];
+    let classes = escape(body, Brackets::Classes { wide });
+    let mut bodies = vec![classes.clone()];
     if body.contains('[') {
-        if wide || GlobBuilder::new(&escape(body, false)).build().is_err() {
-            bodies.push(escape(body, true));
+        if wide || GlobBuilder::new(&classes).build().is_err() {
+            bodies.push(escape(body, Brackets::Literal));
         }
         bodies.retain(|body| GlobBuilder::new(body).backslash_escape(true).build().is_ok());
     }
@@ -292,8 +293,37 @@ fn readings(body: &str, sense: PatternSense, folder_only: bool) -> Vec<String> {
     all
 }
 
-/// Braces are ordinary characters in gitignore and groups in globset; brackets are characters where `brackets` says so.
-fn escape(body: &str, brackets: bool) -> String {
+/// What brackets in a body are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brackets {
+    /// Ordinary characters.
+    Literal,
+    /// Classes, for a pattern in the wide sense or not.
+    Classes { wide: bool },
+}
+
+/// The class that `text`, what follows its opening bracket, begins with, up to its closing bracket; `None` if it does not
+/// close within its segment: then the bracket is an ordinary character.
+fn class(text: &str) -> Option<&str> {
+    let segment = text.split('/').next().unwrap_or_default();
+    // `[]a]` and `[!]a]`: a bracket right at the beginning belongs to the class.
+    let skip = usize::from(segment.starts_with(['!', '^']));
+    let first = segment.get(skip..)?.chars().next()?.len_utf8();
+    let close = segment.get(skip + first..)?.find(']')?;
+    segment.get(..skip + first + close)
+}
+
+/// Whether a range of the class takes the slash in: `[+-9]`.
+fn spans_slash(class: &str) -> bool {
+    let chars: Vec<char> = class.chars().collect();
+    chars
+        .windows(3)
+        .any(|window| matches!(window, [from, '-', to] if ('/' >= *from) && ('/' <= *to)))
+}
+
+/// Braces are ordinary characters in gitignore and groups in globset. No class matches a slash there, and negated ones and
+/// ranges do in globset.
+fn escape(body: &str, brackets: Brackets) -> String {
     let mut out = String::with_capacity(body.len());
     let mut chars = body.chars();
     while let Some(c) = chars.next() {
@@ -307,10 +337,20 @@ fn escape(body: &str, brackets: bool) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            '[' | ']' if brackets => {
-                out.push('\\');
-                out.push(c);
-            }
+            '[' => match (brackets, class(chars.as_str())) {
+                (Brackets::Classes { wide }, Some(class)) if wide || !spans_slash(class) => {
+                    out.push('[');
+                    match class.strip_prefix(['!', '^']) {
+                        Some(rest) if rest.starts_with(']') => out.extend(["!", rest, "/"]),
+                        Some(rest) => out.extend(["!/", rest]),
+                        None => out.push_str(class),
+                    }
+                    out.push(']');
+                    chars = chars.as_str().get(class.len() + 1..).unwrap_or_default().chars();
+                }
+                _ => out.push_str("\\["),
+            },
+            ']' => out.push_str("\\]"),
             _ => out.push(c),
         }
     }

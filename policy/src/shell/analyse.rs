@@ -6,6 +6,7 @@
 mod builtins;
 mod call;
 mod effects;
+mod foreign;
 mod nested;
 mod wrapped;
 
@@ -13,7 +14,8 @@ use super::{
     Access, Analysis, Assignment, Command, Context, FileAccess, Limits, Opaque, OpaqueReason, ShellContext, Word,
     class, constant,
     expand::{self, State, Value},
-    reader::{self, Budget, Fault, Read},
+    hidden,
+    reader::{self, Budget, Dialect, Fault, Read},
     syntax::{Form, Item, Join, List, Node, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
     targets::Files,
     variables,
@@ -36,6 +38,7 @@ pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits
             depth: limits.depth,
             steps: limits.steps,
         },
+        parts: limits.parts,
         analysis: Analysis::default(),
         seen: Vec::new(),
         plain: false,
@@ -44,10 +47,14 @@ pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
         return (walk.analysis, limits.steps);
     }
-    let state = State::new(context);
-    if let Err(fault) = walk.text(line, state) {
-        walk.seen.clear();
-        walk.fault(line, fault);
+    if hidden::hides(line) {
+        walk.opaque(excerpt(line), OpaqueReason::HiddenCharacter);
+    }
+    walk.whole(line);
+    let hides = |opaque: &Opaque| opaque.reason == OpaqueReason::HiddenCharacter;
+    if walk.analysis.opaque.iter().any(hides) {
+        // What a reader takes the line for: a rule that denies it holds, too.
+        walk.whole(&hidden::cleaned(line));
     }
     (walk.analysis, walk.budget.steps)
 }
@@ -58,12 +65,17 @@ fn excerpt(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// Most opaque places that are listed.
+const OPAQUE: usize = 256;
+
 /// The state after a command that succeeded, and after one that failed.
 type Ways = (State, State);
 
 struct Walk<'a> {
     context: &'a ShellContext,
     budget: Budget,
+    /// Most commands.
+    parts: usize,
     analysis: Analysis,
     /// How the current place was reached.
     seen: Vec<Context>,
@@ -72,9 +84,32 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// A whole line, from the beginning.
+    fn whole(&mut self, line: &str) {
+        let depth = self.budget.depth;
+        if let Err(fault) = self.text(line, State::new(self.context)) {
+            self.seen.clear();
+            self.budget.depth = depth;
+            self.fault(line, fault);
+        }
+    }
+
+    /// Adds a command.
+    fn record(&mut self, command: Command) -> Read<()> {
+        if self.analysis.commands.len() >= self.parts {
+            return Err(Fault::TooLarge);
+        }
+        self.analysis.commands.push(command);
+        Ok(())
+    }
+
     fn opaque(&mut self, text: &str, reason: OpaqueReason) {
+        // One is enough to ask; so many explain no more.
+        if self.analysis.opaque.len() >= OPAQUE && reason != OpaqueReason::TooLarge {
+            return;
+        }
         self.analysis.opaque.push(Opaque {
-            text: excerpt(text).to_owned(),
+            text: hidden::visible(excerpt(text)).into_owned(),
             reason,
             seen_through: self.seen.clone(),
         });
@@ -99,12 +134,10 @@ impl Walk<'_> {
     }
 
     /// A text that a shell runs.
-    fn text(&mut self, text: &str, state: State) -> Read<State> {
-        // To a plain shell the quote ends at the first `'`.
-        if self.plain && text.contains("$'") && text.contains("\\'") {
-            self.opaque(text, OpaqueReason::Unparsable);
-        }
-        let (list, fault) = reader::read(text, &mut self.budget);
+    fn text(&mut self, text: &str, mut state: State) -> Read<State> {
+        state.plain = self.plain;
+        let dialect = if self.plain { Dialect::Plain } else { Dialect::Bash };
+        let (list, fault) = reader::read(text, dialect, &mut self.budget);
         let state = self.list(&list, state)?;
         if let Some(fault) = fault {
             self.fault(text, fault);
@@ -400,7 +433,7 @@ impl Walk<'_> {
     fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<()> {
         let (files, urls, _) = self.redirections(redirects, state)?;
         if !files.is_empty() || !urls.is_empty() {
-            self.analysis.commands.push(Command {
+            self.record(Command {
                 text: String::new(),
                 assignments: Vec::new(),
                 words: Vec::new(),
@@ -408,7 +441,7 @@ impl Walk<'_> {
                 files,
                 urls,
                 class: class::classify(&[]),
-            });
+            })?;
         }
         for redirect in redirects {
             self.redirect_pieces(redirect, state)?;

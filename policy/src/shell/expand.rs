@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) directories: Vec<AbsPath>,
     /// It may also be in another one.
     pub(super) elsewhere: bool,
+    /// The shell may be one that knows less than bash.
+    pub(super) plain: bool,
     /// Variables set on this line.
     pub(super) variables: Rc<BTreeMap<String, Value>>,
 }
@@ -35,6 +37,7 @@ impl State {
         Self {
             directories: vec![context.cwd.clone()],
             elsewhere: false,
+            plain: false,
             variables: Rc::default(),
         }
     }
@@ -236,7 +239,9 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         field.before.clone_from(&raw.before);
         return Ok(vec![field]);
     }
+    budget.spend_text(raw.source.len())?;
     let cells = cells(&raw.pieces, state, context);
+    let unexpanded = state.plain.then(|| cells.clone());
     let Some(words) = braces::expand(cells, budget)? else {
         return Ok(vec![Field {
             word: Word::Dynamic {
@@ -259,7 +264,26 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         }
         fields.push(field);
     }
-    Ok(fields)
+    match unexpanded {
+        Some(cells) if words.len() > 1 => Ok(vec![unless_plain(&cells, fields, raw, home(state, context))]),
+        _ => Ok(fields),
+    }
+}
+
+/// One field for a word with braces that a plain shell leaves as they are: it becomes these words or itself.
+fn unless_plain(cells: &[Cell], expanded: Vec<Field>, raw: &RawWord, home: Option<&AbsPath>) -> Field {
+    let mut whole = field(cells, raw, home);
+    let mut words = Vec::new();
+    for field in expanded {
+        whole.exact &= field.exact && field.candidates.len() == 1;
+        words.extend(field.candidates.into_iter().flatten());
+    }
+    whole.candidates.push(words);
+    whole.word = Word::Dynamic {
+        source: raw.source.clone(),
+        pattern: true,
+    };
+    whole
 }
 
 /// The value that an assignment gives: not split, no globs, no braces.
@@ -304,6 +328,13 @@ fn cells(pieces: &[Piece], state: &State, context: &ShellContext) -> Vec<Cell> {
                 quoted: true,
             }),
             Piece::Quoted(text) => cells.extend(text.chars().map(|c| Cell::Char { c, quoted: true })),
+            Piece::Either { bash, plain } => cells.push(Cell::Value {
+                value: Rc::new(Value {
+                    choices: vec![Text::plain(bash), Text::plain(plain)],
+                    exact: true,
+                }),
+                quoted: true,
+            }),
             Piece::Parameter(parameter) => cells.push(Cell::Value {
                 value: Rc::new(value_of(parameter, state, context)),
                 quoted: parameter.quoted,

@@ -5,7 +5,7 @@ use crate::shell::{
     Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word,
     class::{self, base_name},
     expand::{Field, State, Text},
-    files,
+    files, hidden,
     reader::Read,
     syntax::{Redirect, Simple},
     variables,
@@ -75,7 +75,7 @@ impl Walk<'_> {
         } else {
             class::classify(&words)
         };
-        self.analysis.commands.push(Command {
+        self.record(Command {
             text: text(&call.fields),
             assignments: call.assignments.clone(),
             words,
@@ -83,12 +83,18 @@ impl Walk<'_> {
             files: call.files.iter().cloned().chain(touched.files).collect(),
             urls: call.urls.iter().cloned().chain(touched.urls).collect(),
             class,
-        });
+        })?;
         if let Some((simple, redirects)) = call.raw {
             self.simple_pieces(simple, redirects, &state)?;
         }
         if call.fields.is_empty() {
             return Ok((state.clone(), state));
+        }
+        if let Some(name) = &name
+            && !name.is_ascii()
+            && hidden::is_confusable(name)
+        {
+            self.opaque(&hidden::spelled_out(name), OpaqueReason::ConfusableName);
         }
         let before = (!call.resolved).then(|| state.clone());
         let ways = match &name {

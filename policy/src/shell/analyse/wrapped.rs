@@ -3,12 +3,13 @@
 use super::{
     Walk,
     call::{Call, Stdin, text},
+    foreign,
 };
 use crate::shell::{
     Access, Assignment, Context, FileAccess, OpaqueReason, Word,
     expand::{Field, State, Value},
     own,
-    reader::{self, Read},
+    reader::{self, Dialect, Read},
     syntax::Form,
     targets::Files,
     wrappers::{self, Place, Unwrapped, Wrapper},
@@ -17,15 +18,15 @@ use crate::shell::{
 impl Walk<'_> {
     /// Follows a wrapper. True if the command only wraps.
     pub(super) fn wrapped(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
+        if foreign::is_foreign(name) {
+            self.foreign(call);
+            return Ok(false);
+        }
         if wrappers::SHELLS.contains(&name) {
             let plain = !matches!(name, "bash" | "rbash" | "zsh" | "ksh" | "mksh");
             let outer = std::mem::replace(&mut self.plain, plain);
             let wraps = self.shell(name, call, state, index);
             self.plain = outer;
-            if name == "fish" && call.fields.len() > 1 {
-                // Its grammar is its own.
-                self.opaque(&text(&call.fields), OpaqueReason::Unparsable);
-            }
             return wraps;
         }
         match name {
@@ -256,7 +257,7 @@ impl Walk<'_> {
             self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
             return Ok(());
         };
-        let (list, fault) = reader::read(words, &mut self.budget);
+        let (list, fault) = reader::read(words, Dialect::Bash, &mut self.budget);
         let simple = match list.0.as_slice() {
             [item] if fault.is_none() && item.rest.is_empty() => match item.first.stages.as_slice() {
                 [node] if node.redirects.is_empty() => match &node.form {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::shell::{
     CommandClass,
-    reader::{Budget, read},
+    reader::{Budget, Dialect, read},
 };
 
 /// A way to nest: what opens a level, what stands inside, what closes it.
@@ -72,7 +72,7 @@ fn scripts(depth: usize) -> String {
 #[test]
 fn the_deepest_nesting_fits_in_two_mebibytes() {
     let run = || {
-        for depth in [Limits::default().depth - 1, Limits::default().depth, 50, 5_000, 50_000] {
+        for depth in [Limits::default().depth - 1, Limits::default().depth, 300, 5_000, 50_000] {
             for (name, open, inner, close) in NESTS {
                 let line = format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
                 let analysis = analysed(&line);
@@ -137,6 +137,7 @@ fn steps(line: &str) -> usize {
     let limits = Limits {
         bytes: usize::MAX,
         steps: 100_000_000,
+        parts: usize::MAX,
         ..Limits::default()
     };
     let (_, left) = crate::shell::analyse::analyse_counted(line, &context(), limits);
@@ -195,7 +196,72 @@ fn ten_thousand_operands_fit() {
 #[test]
 fn the_budget_holds_in_the_reader_too() {
     let mut budget = Budget { depth: 4, steps: 10 };
-    let (_, fault) = read(&"ls;".repeat(100), &mut budget);
+    let (_, fault) = read(&"ls;".repeat(100), Dialect::Bash, &mut budget);
     assert!(fault.is_some());
     assert_eq!(budget.depth, 4);
+}
+
+/// Lines that somebody writes to make the analysis slow: what is repeated to fill 200 kB, and what stands before it.
+const HOSTILE: &[(&str, &str, &str)] = &[
+    ("commands", "", "a;"),
+    ("an unclosed quote", "echo '", "a"),
+    ("unclosed double quotes", "", "\"$("),
+    ("parentheses", "", "("),
+    ("double parentheses", "", "(("),
+    ("substitutions", "", "$("),
+    ("arithmetic", "", "$(("),
+    ("arithmetic and text", "$((1+", "1+"),
+    ("indices", "", "a["),
+    ("backticks", "", "`a` "),
+    ("here-documents on one line", "cat ", "<<E "),
+    ("here-documents without an end", "", "cat <<E\n"),
+    ("braces", "echo ", "{a,b}"),
+    ("unclosed braces", "echo ", "{a,"),
+    ("brace sequences", "echo ", "{1..500} "),
+    ("globs", "ls ", "*?[a] "),
+    ("one word", "echo ", "a"),
+    ("one glob", "echo *", "a"),
+    ("line continuations", "echo ", "\\\n"),
+    ("comments", "", "#\n"),
+    ("assignments", "", "a=b "),
+    ("variables", "a=1;", "$a "),
+    ("variables as programs", "a='x y z';", "$a;"),
+    ("evaluations", "", "eval "),
+    ("shells", "", "sh -c "),
+    ("cases", "case x in ", "a) b;; "),
+    ("functions", "", "f() { a; }; "),
+    ("pipes", "a", "|a"),
+    ("redirections", "a ", ">b "),
+    ("changes of directory", "", "cd a;"),
+    ("hidden characters", "", "\u{200b}a "),
+];
+
+/// The time is bounded by the steps, and the steps by the budget; what is not counted is a constant number of looks at each
+/// character. `docs/proofs.md` has the times.
+#[test]
+fn hostile_lines_end_within_the_budget() {
+    for (name, head, part) in HOSTILE {
+        let line = format!("{head}{}", part.repeat((200_000 - head.len()) / part.len()));
+        let analysis = analysed(&line);
+        assert!(analysis.commands.len() <= Limits::default().parts, "{name}");
+        assert!(analysis.opaque.len() <= 300, "{name}");
+        let small = steps(&format!("{head}{}", part.repeat(500)));
+        let large = steps(&format!("{head}{}", part.repeat(4_000)));
+        assert!(
+            large <= small.max(100) * 12,
+            "{name}: {small} steps for 500, {large} for 4000"
+        );
+    }
+}
+
+#[test]
+fn as_many_parts_as_the_bound_are_listed_and_no_more() {
+    let parts = Limits::default().parts;
+    let fits = analysed(&"a;".repeat(parts));
+    assert_eq!((fits.commands.len(), reasons(&fits)), (parts, vec![]));
+    let more = analysed(&"a;".repeat(parts + 1));
+    assert_eq!(
+        (more.commands.len(), reasons(&more)),
+        (parts, vec![OpaqueReason::TooLarge])
+    );
 }
