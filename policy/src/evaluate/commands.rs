@@ -41,12 +41,10 @@ enum Reach {
 
 /// Programs that make names rather than contents, or contents that the repository has: a rule for the program covers what
 /// it does inside the workspace.
-const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "ln", "git"];
-
-/// Wrappers that change nothing a rule would care about; what they run is judged by itself.
-const PLAIN_WRAPPERS: &[&str] = &[
-    "bash", "builtin", "command", "dash", "env", "eval", "exec", "fish", "ionice", "ksh", "nice", "noglob", "nohup",
-    "setsid", "sh", "stdbuf", "time", "timeout", "xargs", "zsh",
+/// Compilers belong to them: what they write is made from what lies there.
+const SHAPERS: &[&str] = &[
+    "c++", "cc", "chmod", "clang", "clang++", "g++", "gcc", "git", "go", "javac", "ld", "ln", "mkdir", "rm", "rmdir",
+    "rustc", "touch", "tsc", "unlink",
 ];
 
 /// Programs that run others on names from elsewhere, and change nothing else about them.
@@ -155,6 +153,7 @@ impl World<'_> {
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(command).map(|part| part.through(&seen)));
     }
 
@@ -326,7 +325,7 @@ impl World<'_> {
                 };
                 Part::by_mode(self, class, subject, what)
             }
-            CommandClass::Wrapper if PLAIN_WRAPPERS.contains(&program) => Part::new(
+            CommandClass::Wrapper if command.is_plain_wrapper() => Part::new(
                 subject,
                 Verdict::Allow,
                 DecidedBy::Mode,

@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) directories: Vec<AbsPath>,
     /// It may also be in another one.
     pub(super) elsewhere: bool,
+    /// On another machine, or in a container: its files are not ours.
+    pub(super) remote: bool,
     /// Variables set on this line.
     pub(super) variables: Rc<BTreeMap<String, Value>>,
 }
@@ -35,6 +37,7 @@ impl State {
         Self {
             directories: vec![context.cwd.clone()],
             elsewhere: false,
+            remote: false,
             variables: Rc::default(),
         }
     }
