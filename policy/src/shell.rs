@@ -58,6 +58,8 @@ pub struct Command {
     pub urls: Vec<String>,
     /// What it is, by the table of known commands.
     pub class: CommandClass,
+    /// It runs on another machine or in a container: its words name no files of ours.
+    pub remote: bool,
 }
 
 impl Command {
@@ -106,6 +108,18 @@ impl Command {
         self.assignments
             .iter()
             .all(|assignment| variables::is_harmless(&assignment.name) && assignment.value.literal().is_some())
+    }
+
+    /// Whether what its program writes is made by it from what lies there: a compiler, a converter, a data base.
+    #[must_use]
+    pub fn writes_products(&self) -> bool {
+        class::writes_products(&self.words)
+    }
+
+    /// The words that are about this machine: of `ssh host cat x`, those before the command.
+    #[must_use]
+    pub fn words_here(&self) -> &[Word] {
+        class::words_here(&self.words)
     }
 
     /// Whether its program, by its bare name, runs another one and changes nothing else that matters to a rule.

@@ -41,11 +41,7 @@ enum Reach {
 
 /// Programs that make names rather than contents, or contents that the repository has: a rule for the program covers what
 /// it does inside the workspace.
-/// Compilers belong to them: what they write is made from what lies there.
-const SHAPERS: &[&str] = &[
-    "c++", "cc", "chmod", "clang", "clang++", "g++", "gcc", "git", "go", "javac", "ld", "ln", "mkdir", "rm", "rmdir",
-    "rustc", "touch", "tsc", "unlink",
-];
+const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "ln", "git"];
 
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
@@ -367,7 +363,7 @@ impl World<'_> {
             Reach::Wildcard(id) if !access.redirection => {
                 let covered = match access.access {
                     Access::Read => inside || matches!(access.target, FileTarget::Unknown(_)),
-                    Access::Write => inside && SHAPERS.contains(&program),
+                    Access::Write => inside && (SHAPERS.contains(&program) || command.writes_products()),
                     Access::Delete | Access::DeleteTree => inside,
                 };
                 if covered { Cover::Rule(id) } else { Cover::None }

@@ -117,10 +117,10 @@ impl World<'_> {
             })
             .collect();
         command
-            .words
+            .words_here()
             .iter()
             .skip(1)
-            .filter(move |_| relevant)
+            .filter(move |_| relevant && !command.remote)
             .filter_map(Word::literal)
             .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))

@@ -410,6 +410,7 @@ impl Walk<'_> {
                 files,
                 urls,
                 class: class::classify(&[]),
+                remote: state.remote,
             });
         }
         for redirect in redirects {

@@ -239,6 +239,16 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             .find(|text| text.starts_with('.') && text.chars().nth(1).is_some_and(|c| c.is_ascii_alphabetic()))
             .filter(|text| !text.contains('/') && operand(0) != Some(*text))
             .map(|text| Escape::new(text, "a dot command: some run programs or write files")),
+        "psql" | "mysql" | "mariadb" => texts()
+            .find(|text| {
+                let lower = text.to_ascii_lowercase();
+                text.contains("\\!")
+                    || text.contains("\\o")
+                    || text.contains("\\copy")
+                    || lower.contains("program '")
+                    || (name != "psql" && (lower.starts_with("system ") || lower.starts_with("tee ")))
+            })
+            .map(|text| Escape::new(text, "a command of the client: it runs a shell or writes a file")),
         "printf" => texts()
             .next()
             .filter(|text| text.starts_with("-v"))
@@ -564,6 +574,32 @@ pub(super) fn named_outputs(words: &[Word]) -> Vec<&str> {
     }
     out.retain(|text| !text.is_empty() && *text != "-");
     out
+}
+
+/// Whether what the command writes is a product of its program.
+pub(super) fn writes_products(words: &[Word]) -> bool {
+    let Some((name, arguments)) = words
+        .split_first()
+        .and_then(|(program, rest)| Some((program.literal()?, rest)))
+    else {
+        return false;
+    };
+    programs::know(name, arguments).is_some_and(|known| known.last().products)
+}
+
+/// The words up to a command that another machine runs; all, if it runs none there.
+pub(super) fn words_here(words: &[Word]) -> &[Word] {
+    let resolved = words
+        .first()
+        .and_then(Word::literal)
+        .and_then(|program| wrappers::resolve(base_name(program), words));
+    match resolved.filter(|(wrapper, _)| wrapper.remote) {
+        Some((wrapper, start)) => {
+            let program = wrappers::unwrap(wrapper, words, start).program.unwrap_or(words.len());
+            words.get(..program).unwrap_or(words)
+        }
+        None => words,
+    }
 }
 
 /// Whether a program of this name only runs others: a wrapper that changes nothing, a shell, `xargs`.

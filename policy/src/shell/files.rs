@@ -127,7 +127,14 @@ impl<'a> Call<'a> {
                     self.operands_from(skip, Access::Read);
                 }
             }
-            Shape::Writes => self.operands_from(0, Access::Write),
+            Shape::Writes => {
+                // `vim +10 a`: a line number, or a command of the editor.
+                let touches = self.name.ends_with("touch");
+                let plus = |field: &&Field| field.text().is_some_and(|text| text.starts_with('+'));
+                for field in self.fields().into_iter().filter(|field| touches || !plus(field)) {
+                    self.file(field, Access::Write);
+                }
+            }
             Shape::ModeThenWrites => {
                 let skip = usize::from(!self.parsed.has(&["--reference"]));
                 self.operands_from(skip, Access::Write);
@@ -213,9 +220,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A file operand; `-` is a stream.
+    /// A file operand; `-` is a stream, but not to those who make and remove names.
     fn file(&mut self, field: &Field, access: Access) {
-        if field.text() != Some("-") {
+        const NAMES: &[&str] = &[
+            "chmod", "chown", "cp", "install", "ln", "mkdir", "mkfifo", "mv", "rm", "rmdir", "shred", "tee",
+            "truncate", "unlink",
+        ];
+        if field.text() != Some("-") || (access != Access::Read && NAMES.contains(&self.name)) {
             self.files.field(field, access);
         }
     }

@@ -87,6 +87,8 @@ pub(super) struct Program {
     pub(super) writes: &'static [&'static str],
     /// Options whose value is a host or an address.
     pub(super) hosts: &'static [&'static str],
+    /// What it writes is its product, made from what lies there.
+    pub(super) products: bool,
     /// Files that it changes without naming them.
     pub(super) changes: &'static [&'static str],
     /// Options whose value is a command for a shell.
@@ -121,6 +123,8 @@ struct Raw {
     writes: String,
     #[serde(default)]
     hosts: String,
+    #[serde(default)]
+    products: bool,
     #[serde(default)]
     changes: String,
     #[serde(default)]
@@ -170,6 +174,7 @@ fn compact(raw: Raw) -> Program {
         reads: data::words(&raw.reads),
         writes: data::words(&raw.writes),
         hosts: data::words(&raw.hosts),
+        products: raw.products,
         changes: data::words(&raw.changes),
         runs: data::words(&raw.runs),
         escapes: data::remarked(raw.escapes),
@@ -216,8 +221,12 @@ pub(super) fn know<'a>(name: &str, arguments: impl IntoIterator<Item = &'a Word>
     while PROGRAMS.has_below(&spelled) {
         let rest = words.get(from..).unwrap_or_default();
         let parsed = options::parse(rest.iter().copied(), known.last().spec);
-        let Some(at) = parsed.operands.first() else { break };
-        let Some(verb) = rest.get(*at).and_then(|word| word.literal()) else {
+        // `cargo +nightly build`: the toolchain is no subcommand.
+        let mut verbs = parsed
+            .operands
+            .iter()
+            .filter_map(|at| Some((*at, rest.get(*at)?.literal())));
+        let Some((at, Some(verb))) = verbs.find(|(_, verb)| !verb.is_some_and(|verb| verb.starts_with('+'))) else {
             break;
         };
         spelled = format!("{spelled} {verb}");

@@ -61,6 +61,8 @@ pub(super) struct Wrapper {
     pub(super) script: &'static [&'static str],
     /// Options whose value is a subcommand of cargo.
     pub(super) cargo: &'static [&'static str],
+    /// The words are arguments of a shell.
+    pub(super) shell_arguments: bool,
     /// The words are joined and given to a shell, unless one of `direct` is given.
     pub(super) joins: bool,
     pub(super) direct: &'static [&'static str],
@@ -81,6 +83,8 @@ pub(super) struct Wrapper {
     pub(super) reads: &'static [&'static str],
     pub(super) writes: &'static [&'static str],
     pub(super) mounts: &'static [&'static str],
+    /// Options whose value is the program, in front of the words.
+    pub(super) entrypoint: &'static [&'static str],
     /// Options by which it does more than run the program. An allow rule never covers them.
     pub(super) escapes: &'static [Remarked],
     /// Options that hide what is run.
@@ -132,6 +136,8 @@ struct Raw {
     #[serde(default)]
     cargo: String,
     #[serde(default)]
+    shell_arguments: bool,
+    #[serde(default)]
     joins: bool,
     #[serde(default)]
     direct: String,
@@ -155,6 +161,8 @@ struct Raw {
     writes: String,
     #[serde(default)]
     mounts: String,
+    #[serde(default)]
+    entrypoint: String,
     #[serde(default)]
     escapes: BTreeMap<String, String>,
     #[serde(default)]
@@ -203,6 +211,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         program: raw.program.unwrap_or(true),
         script: data::words(&raw.script),
         cargo: data::words(&raw.cargo),
+        shell_arguments: raw.shell_arguments,
         joins: raw.joins,
         direct: data::words(&raw.direct),
         shell: data::words(&raw.shell),
@@ -216,6 +225,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         reads: data::words(&raw.reads),
         writes: data::words(&raw.writes),
         mounts: data::words(&raw.mounts),
+        entrypoint: data::words(&raw.entrypoint),
         escapes: data::remarked(raw.escapes),
         opaque: data::remarked(raw.opaque),
         spec: options::spec(&valued, &raw.flags, raw.one_dash),
@@ -257,7 +267,15 @@ pub(super) fn resolve(name: &str, words: &[Word]) -> Option<(&'static Wrapper, u
         };
         let place = unwrapped.program?;
         // Behind an option that is not known, its value may be taken for the subcommand: then a later word is it.
-        let most = if unwrapped.unknown.is_some() { MOST_TRIED } else { 1 };
+        let toolchain = words
+            .get(place)
+            .and_then(Word::literal)
+            .is_some_and(|word| word.starts_with('+'));
+        let most = match unwrapped.unknown {
+            Some(_) => MOST_TRIED,
+            // `cargo +nightly watch`
+            None => 1 + usize::from(toolchain),
+        };
         let Some((longer, number, known)) = (place..place + most).find_map(next) else {
             return found;
         };
@@ -459,7 +477,7 @@ pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word], start: usize) -> Unwrapp
             at += 1;
         } else if text == "-" && (wrapper.name == "env" || wrapper.flags.contains(&"-")) {
             at += 1;
-        } else if operands > 0 || wrapper.dashes || !wrapper.rest.is_empty() {
+        } else if operands > 0 || wrapper.dashes || !wrapper.program || !wrapper.rest.is_empty() {
             found.operands.push(at);
             operands = operands.saturating_sub(1);
             at += 1;

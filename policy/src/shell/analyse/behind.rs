@@ -70,7 +70,10 @@ impl Walk<'_> {
             return self.parallel(&found, call, &inside).map(|()| false);
         }
         let shell = found.has(wrapper.shell);
-        let Some(program) = found.program else {
+        let entrypoint = found
+            .place(wrapper.entrypoint)
+            .and_then(|place| self.place(place, call));
+        let Some(program) = found.program.or_else(|| entrypoint.as_ref().map(|_| words.len())) else {
             if shell {
                 self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
             }
@@ -84,9 +87,20 @@ impl Walk<'_> {
             return Ok(false);
         }
         let label = text(call.fields.get(..program).unwrap_or_default());
+        let label = if label.is_empty() {
+            wrapper.name.to_owned()
+        } else {
+            label
+        };
         let mut fields = call.fields.get(program..).unwrap_or_default().to_vec();
         if wrapper.kind == Kind::Feeds {
             self.input_words(&found, call, &mut fields);
+        }
+        if let Some(entrypoint) = entrypoint {
+            fields.insert(0, entrypoint);
+        }
+        if wrapper.shell_arguments {
+            fields.insert(0, Field::literal("bash"));
         }
         if wrapper.keys {
             fields.retain(|field| !field.text().is_some_and(|text| KEYS.contains(&text)));

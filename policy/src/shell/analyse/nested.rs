@@ -169,6 +169,7 @@ impl Walk<'_> {
             files: Vec::new(),
             urls: Vec::new(),
             class: CommandClass::ReadOnly,
+            remote: state.remote,
         });
         for word in words {
             self.raw_word(word, state)?;

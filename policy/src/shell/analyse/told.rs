@@ -109,6 +109,38 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
                 .filter_map(|text| editor_command(&text))
                 .collect()
         }
+        "less" | "more" | "lftp" => {
+            let options = parsed.values(&["-c", "-e"]).filter_map(literal);
+            let plus = arguments
+                .iter()
+                .filter_map(Word::literal)
+                .filter_map(|text| text.strip_prefix('+'));
+            let plus = plus.map(str::to_owned);
+            options
+                .filter(|_| name == "lftp")
+                .chain(plus.filter(|_| name != "lftp"))
+                .filter_map(|text| editor_command(&text))
+                .collect()
+        }
+        // Words of a data base's own language that run a shell.
+        "sqlite3" | "psql" | "mysql" | "mariadb" => {
+            const RUNS: &[&str] = &[".shell ", ".system ", "\\! ", "\\!", "system "];
+            let texts = arguments.iter().filter_map(Word::literal);
+            texts
+                .flat_map(|text| {
+                    let found = RUNS.iter().find_map(|run| text.split_once(run));
+                    let program = text.split_once("PROGRAM '").or_else(|| text.split_once("program '"));
+                    let program = program.and_then(|(_, rest)| rest.split_once('\''));
+                    let bare = found.map(|(_, command)| command.trim().to_owned());
+                    bare.into_iter().chain(program.map(|(command, _)| command.to_owned()))
+                })
+                .collect()
+        }
+        "zip" => {
+            let mut words = arguments.iter().filter_map(Word::literal);
+            let test = words.any(|word| word == "-TT");
+            words.next().filter(|_| test).map(str::to_owned).into_iter().collect()
+        }
         "tar" | "gtar" | "bsdtar" => parsed
             .values(&["--checkpoint-action"])
             .filter_map(literal)

@@ -28,12 +28,28 @@ impl Walk<'_> {
             }
             return wraps;
         }
+        // Shells whose grammar is not read here.
+        if matches!(name, "pwsh" | "powershell" | "powershell.exe" | "cmd" | "cmd.exe") && call.fields.len() > 1 {
+            self.opaque(&text(&call.fields), OpaqueReason::Unparsable);
+            return Ok(false);
+        }
         match name {
             "eval" => self.eval(call, state),
             "find" | "gfind" => self.find_exec(call, state).map(|()| false),
             "fd" | "fdfind" => self.fd_exec(call, state).map(|()| false),
             "portcullis" => self.own(call, state),
             "portcullis-launch" => self.launch(call, state),
+            // `;` separates its commands.
+            "tmux" if call.fields.iter().any(|field| field.text() == Some(";")) => {
+                let rest = call.fields.get(1..).unwrap_or_default();
+                for part in rest.split(|field| field.text() == Some(";")) {
+                    let mut fields: Vec<Field> = call.fields.first().cloned().into_iter().collect();
+                    fields.extend(part.iter().cloned());
+                    let part = Call::behind(fields, &call.stdin, call.resolved);
+                    self.wrapped(name, &part, state, index)?;
+                }
+                Ok(false)
+            }
             _ => {
                 let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
                 let wraps = match wrappers::resolve(name, &words) {

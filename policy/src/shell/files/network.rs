@@ -37,7 +37,10 @@ impl Call<'_> {
     /// `rsync`, `scp`: `host:path` is on another machine.
     pub(super) fn remote_copy(&mut self) {
         let mut operands = self.fields();
-        let target = operands.pop();
+        // `rsync src/` only lists, and so do these.
+        let lists =
+            self.name == "rsync" && (operands.len() < 2 || self.parsed.has(&["-n", "--dry-run", "--list-only"]));
+        let target = operands.pop().filter(|_| !lists);
         for (field, access) in operands
             .into_iter()
             .map(|field| (field, Access::Read))

@@ -37,6 +37,12 @@ fn each_option_stands_in_one_list() {
         let lists = [&raw.values, &raw.reads, &raw.writes, &raw.hosts, &flags];
         for option in lists.into_iter().flat_map(|list| list.split_whitespace()) {
             assert!(option.starts_with(['-', '+']), "{}: {option} is no option", raw.names);
+            let short = !option.starts_with("--") && !raw.one_dash;
+            assert!(
+                !short || option.chars().count() == 2,
+                "{}: {option} is two options",
+                raw.names
+            );
             assert!(seen.insert(option.to_owned()), "{}: {option} twice", raw.names);
         }
     }
