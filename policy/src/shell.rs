@@ -10,6 +10,7 @@
 mod analyse;
 mod class;
 mod constant;
+mod data;
 mod expand;
 mod files;
 mod git;
@@ -59,6 +60,8 @@ pub struct Command {
     pub urls: Vec<String>,
     /// What it is, by the table of known commands.
     pub class: CommandClass,
+    /// It runs on another machine or in a container: its words name no files of ours.
+    pub remote: bool,
 }
 
 impl Command {
@@ -82,7 +85,21 @@ impl Command {
     /// An allow rule never covers it, unless it names the whole command.
     #[must_use]
     pub fn escape_option(&self) -> Option<String> {
-        class::escape(&self.words)
+        class::escape(&self.words).map(|escape| escape.option)
+    }
+
+    /// What the option of [`Self::escape_option`] does, for people: "runs the program it names".
+    #[must_use]
+    pub fn escape_reason(&self) -> Option<&'static str> {
+        class::escape(&self.words).map(|escape| escape.why)
+    }
+
+    /// Files that a program which is not known may write, by the usual names of such options: `--output x`, `-o x`.
+    ///
+    /// Nothing for programs whose options are known: what they write is in `files`.
+    #[must_use]
+    pub fn named_outputs(&self) -> Vec<&str> {
+        class::named_outputs(&self.words)
     }
 
     /// Whether all leading assignments are of variables that change only how a program talks: `CI`, `LANG`, `NO_COLOR`.
@@ -93,6 +110,24 @@ impl Command {
         self.assignments
             .iter()
             .all(|assignment| variables::is_harmless(&assignment.name) && assignment.value.literal().is_some())
+    }
+
+    /// Whether what its program writes is made by it from what lies there: a compiler, a converter, a data base.
+    #[must_use]
+    pub fn writes_products(&self) -> bool {
+        class::writes_products(&self.words)
+    }
+
+    /// The words that are about this machine: of `ssh host cat x`, those before the command.
+    #[must_use]
+    pub fn words_here(&self) -> &[Word] {
+        class::words_here(&self.words)
+    }
+
+    /// Whether its program, by its bare name, runs another one and changes nothing else that matters to a rule.
+    #[must_use]
+    pub fn is_plain_wrapper(&self) -> bool {
+        self.program().is_some_and(class::is_plain_wrapper)
     }
 
     /// Whether its program is known to run the program or script among its arguments.

@@ -43,12 +43,6 @@ enum Reach {
 /// it does inside the workspace.
 const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "ln", "git"];
 
-/// Wrappers that change nothing a rule would care about; what they run is judged by itself.
-const PLAIN_WRAPPERS: &[&str] = &[
-    "bash", "builtin", "command", "dash", "env", "eval", "exec", "fish", "ionice", "ksh", "nice", "noglob", "nohup",
-    "setsid", "sh", "stdbuf", "time", "timeout", "xargs", "zsh",
-];
-
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
 
@@ -150,6 +144,7 @@ impl World<'_> {
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(command).map(|part| part.through(&seen)));
     }
 
@@ -326,7 +321,7 @@ impl World<'_> {
                 };
                 Part::by_mode(self, class, subject, what)
             }
-            CommandClass::Wrapper if PLAIN_WRAPPERS.contains(&program) => Part::new(
+            CommandClass::Wrapper if command.is_plain_wrapper() => Part::new(
                 subject,
                 Verdict::Allow,
                 DecidedBy::Mode,
@@ -368,7 +363,7 @@ impl World<'_> {
             Reach::Wildcard(id) if !access.redirection => {
                 let covered = match access.access {
                     Access::Read => inside || matches!(access.target, FileTarget::Unknown(_)),
-                    Access::Write => inside && SHAPERS.contains(&program),
+                    Access::Write => inside && (SHAPERS.contains(&program) || command.writes_products()),
                     Access::Delete | Access::DeleteTree => inside,
                 };
                 if covered { Cover::Rule(id) } else { Cover::None }

@@ -330,6 +330,7 @@ mod tests {
             files: Vec::new(),
             urls: Vec::new(),
             class: CommandClass::Other,
+            remote: false,
         }
     }
 

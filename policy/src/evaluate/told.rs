@@ -17,20 +17,33 @@ use super::{part::Part, world::World};
 
 /// Languages whose programs stand in an argument.
 const INTERPRETERS: &[&str] = &[
+    "R",
+    "Rscript",
     "awk",
     "bun",
     "deno",
+    "elixir",
+    "erl",
     "gawk",
+    "groovy",
+    "guile",
+    "julia",
     "lua",
     "mawk",
     "nawk",
     "node",
     "nodejs",
+    "octave",
     "osascript",
     "perl",
     "php",
+    "pypy",
     "python",
+    "racket",
+    "raku",
     "ruby",
+    "sbcl",
+    "scala",
     "tclsh",
 ];
 /// What code that runs commands holds, in one of these languages.

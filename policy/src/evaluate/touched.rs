@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
+    mode::ActionClass,
     rule::{Matcher, PathVerb, Rule, host_of},
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
@@ -116,10 +117,10 @@ impl World<'_> {
             })
             .collect();
         command
-            .words
+            .words_here()
             .iter()
             .skip(1)
-            .filter(move |_| relevant)
+            .filter(move |_| relevant && !command.remote)
             .filter_map(Word::literal)
             .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))
@@ -139,6 +140,37 @@ impl World<'_> {
                 Some(Part::perhaps(self, id, subject, why))
             })
             .take(MAX_NAMED)
+    }
+}
+
+impl World<'_> {
+    /// Files that a program which is not known may write, by options of the usual names (`--output x`). Only where a deny or
+    /// ask is about them, or they are protected: most often such a value is no file (`-o json`).
+    pub(super) fn judge_outputs<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        let index = self.rules.index();
+        command
+            .named_outputs()
+            .into_iter()
+            .take(MAX_NAMED)
+            .filter_map(move |text| {
+                let path = self.resolve(text)?;
+                let subject = format!("may write {text}");
+                if let Some(entry) = crate::protected::protects(&path) {
+                    let what = format!("an option names a protected path as output: {}", entry.reason);
+                    return Some(Part::by_mode(self, ActionClass::Protected, subject, &what));
+                }
+                let id = [Effect::Deny, Effect::Ask]
+                    .into_iter()
+                    .flat_map(|effect| index.paths(PathVerb::Edit, effect))
+                    .copied()
+                    .find(|id| self.deny_covers(*id, &path))?;
+                Some(Part::perhaps(
+                    self,
+                    id,
+                    subject,
+                    "an option seems to name it as output, which is a case for",
+                ))
+            })
     }
 }
 

@@ -3,11 +3,13 @@
 //! It follows both ways of every choice, because which one is taken is not known: after `cd a; x` the command `x` runs in
 //! `a` or, if `cd` failed, where it was. What can no longer be told becomes "elsewhere" or "not exact", never dropped.
 
+mod behind;
 mod builtins;
 mod call;
 mod effects;
 mod foreign;
 mod nested;
+mod told;
 mod wrapped;
 
 use super::{
@@ -441,6 +443,7 @@ impl Walk<'_> {
                 files,
                 urls,
                 class: class::classify(&[]),
+                remote: state.remote,
             })?;
         }
         for redirect in redirects {

@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) elsewhere: bool,
     /// The shell may be one that knows less than bash.
     pub(super) plain: bool,
+    /// On another machine, or in a container: its files are not ours.
+    pub(super) remote: bool,
     /// Variables set on this line.
     pub(super) variables: Rc<BTreeMap<String, Value>>,
 }
@@ -38,6 +40,7 @@ impl State {
             directories: vec![context.cwd.clone()],
             elsewhere: false,
             plain: false,
+            remote: false,
             variables: Rc::default(),
         }
     }

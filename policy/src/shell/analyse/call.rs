@@ -83,6 +83,7 @@ impl Walk<'_> {
             files: call.files.iter().cloned().chain(touched.files).collect(),
             urls: call.urls.iter().cloned().chain(touched.urls).collect(),
             class,
+            remote: state.remote,
         })?;
         if let Some((simple, redirects)) = call.raw {
             self.simple_pieces(simple, redirects, &state)?;

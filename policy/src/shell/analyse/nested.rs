@@ -174,6 +174,7 @@ impl Walk<'_> {
             files: Vec::new(),
             urls: Vec::new(),
             class: CommandClass::ReadOnly,
+            remote: state.remote,
         })?;
         for word in words {
             self.raw_word(word, state)?;
