@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
+    protected::Switches,
     rule::{Matcher, PathVerb, Rule, host_of},
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
@@ -142,6 +143,35 @@ impl World<'_> {
     }
 }
 
+impl World<'_> {
+    /// Programs that are in no table write where their options for an output say: `-o`, `--output`, `--out-dir`.
+    pub(super) fn judge_outputs<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        let words: Vec<&str> = command
+            .words
+            .iter()
+            .skip(1)
+            .filter(|_| command.class == CommandClass::Other && command.program_name() != Some("git"))
+            .filter_map(Word::literal)
+            .collect();
+        let mut values = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let (name, value) = word
+                .split_once('=')
+                .map_or((*word, None), |(name, value)| (name, Some(value)));
+            if name == "-o" || name.starts_with("--out") || name.starts_with("--dest") {
+                values.extend(value.or_else(|| words.get(at + 1).copied()));
+            } else {
+                values.extend(word.strip_prefix("-o").filter(|value| value.contains(['.', '/'])));
+            }
+        }
+        values.into_iter().take(MAX_NAMED).filter_map(|text| {
+            let path = self.resolve(text)?;
+            let part = self.judge_path(&path, Access::Write, Cover::None);
+            (part.decided_by == DecidedBy::Protection).then_some(part)
+        })
+    }
+}
+
 /// Whether it is a `find` that narrows what it finds, and not to something protected.
 pub(super) fn is_search_with_tests(command: &Command) -> bool {
     let words = || command.words.iter().filter_map(Word::literal);
@@ -151,7 +181,8 @@ pub(super) fn is_search_with_tests(command: &Command) -> bool {
             "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
         )
     };
-    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
+    let names_protected =
+        |word: &str| crate::protected::protects(&AbsPath::root().join(word), Switches::default()).is_some();
     command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
 }
 
@@ -168,6 +199,14 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
     let mut out = vec![word];
     out.extend(word.split_once('=').map(|(_, value)| value));
     out.extend(word.rsplit_once('@').map(|(_, value)| value));
+    // `-v ./.env:/x`, `src=.env,dst=/x`.
+    let place = |text: &&str| text.starts_with(['/', '.', '~']);
+    out.extend(word.split_once(':').map(|(value, _)| value).filter(place));
+    out.extend(
+        word.split(',')
+            .filter_map(|field| field.split_once('='))
+            .map(|(_, value)| value),
+    );
     out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
     out
 }

@@ -16,7 +16,7 @@ use portcullis_policy::{
     AbsPath, DocumentOrigin, EffectiveRuleset, Facts, Layer, Mode, PolicyDocument, Request, Verdict,
     call::normalise,
     evaluate,
-    facts::{PathFact, PathKind, Repository, SandboxOffer},
+    facts::{PathFact, PathKind, Repository, SandboxOffer, Tree},
     facts_needed,
     import::{Format, import},
     request::{Interactivity, Workspace},
@@ -202,6 +202,11 @@ impl Case {
             },
             project_trusted: trusted,
             sandbox: SandboxOffer::None,
+            trees: needed
+                .trees
+                .into_iter()
+                .map(|tree| (tree.folder.clone(), files.tree(&tree.folder)))
+                .collect(),
             ..Facts::default()
         };
         // What a row says of the editor's lists, it says of the mode in which they count, without a sandbox.
@@ -244,6 +249,27 @@ impl Files {
             }
         }
         real
+    }
+
+    /// What stands below a folder.
+    fn tree(&self, folder: &AbsPath) -> Tree {
+        let real = self.real(folder);
+        let mut tree = Tree {
+            complete: true,
+            ..Tree::default()
+        };
+        for path in self.files.iter().chain(self.links.keys()) {
+            let Some(rest) = path.below(&real).filter(|rest| !rest.is_empty()) else {
+                continue;
+            };
+            let mut names: Vec<String> = rest.split('/').map(str::to_owned).collect();
+            tree.files.extend(names.pop());
+            tree.folders.extend(names);
+            if self.links.contains_key(path) {
+                tree.links.insert(path.clone(), self.real(path));
+            }
+        }
+        tree
     }
 
     fn kind(&self, real: &AbsPath) -> PathKind {

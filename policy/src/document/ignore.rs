@@ -1,0 +1,130 @@
+//! Ignore files as documents: `.cursorignore`, in the syntax of gitignore.
+//!
+//! Each line becomes deny rules on reading, so that everything that holds for a rule (commands, globs, links, searches)
+//! holds for it too; the answer says "ignored by" and counts as a control. `.gitignore` and agents' built-in lists are no
+//! such documents: they advise what is worth reading.
+
+use super::{DocumentOrigin, Fault, PolicyDocument, RuleList, scan};
+use crate::{
+    Effect,
+    path::ignore::{IgnoreBase, line},
+    rule::{InvalidRule, Matcher, PathVerb, Rule, RuleRef},
+};
+
+/// Most `!lines` of one list: each is compared for every line before it.
+const MAX_TAKEN_OUT: usize = 128;
+
+impl PolicyDocument {
+    /// The name of the ignore file that is read at the root of a project.
+    pub const IGNORE_FILE: &str = ".cursorignore";
+
+    /// Whether a document of this name is an ignore file.
+    #[must_use]
+    pub fn is_ignore_file(name: &str) -> bool {
+        name.rsplit('/').next() == Some(Self::IGNORE_FILE)
+    }
+
+    /// Reads an ignore file. `origin.folder` is where its lines count from.
+    ///
+    /// Never fails: a line that git would not understand ignores nothing there, and is a warning here.
+    #[must_use]
+    pub fn parse_ignore_file(text: &str, origin: DocumentOrigin) -> Self {
+        let mut list = RuleList::new(origin);
+        list.begin(Effect::Deny);
+        let lines = scan::Lines::new(text);
+        let mut at = 0;
+        for (number, own) in text.trim_start_matches('\u{feff}').split('\n').enumerate() {
+            let position = (u32::try_from(number + 1).unwrap_or(u32::MAX), 1);
+            let too_many = list.document.rules.len() >= Self::MAX_RULES;
+            let result = if too_many {
+                Err(InvalidRule {
+                    span: 0..own.len(),
+                    message: format!("more than {} lines", Self::MAX_RULES / 2),
+                    hint: None,
+                })
+            } else {
+                list.add_ignore(own, position, IgnoreBase::File)
+            };
+            if let Err(fault) = result {
+                let (line, column) = lines.position(at);
+                list.document.warnings.push(Fault {
+                    span: at..at + own.len(),
+                    line,
+                    column,
+                    message: fault.message,
+                    hint: fault.hint,
+                });
+            }
+            at += own.len() + 1;
+            if too_many {
+                break;
+            }
+        }
+        list.finish()
+    }
+}
+
+impl RuleList {
+    /// Adds a line of an ignore list: two rules, or exceptions to those before it in the list.
+    pub(super) fn add_ignore(
+        &mut self,
+        text: &str,
+        (line_number, column): (u32, u32),
+        base: IgnoreBase,
+    ) -> Result<(), InvalidRule> {
+        let Some(read) = line(text, base).map_err(|fault| InvalidRule {
+            span: fault.span,
+            message: fault.message,
+            hint: fault.hint,
+        })?
+        else {
+            return Ok(());
+        };
+        if read.negated {
+            // The rules of a list stand in pairs: the thing itself, and what lies below it.
+            let earlier = self.document.rules.get_mut(self.start..).unwrap_or_default();
+            if earlier
+                .first()
+                .is_some_and(|rule| rule.exceptions.len() >= MAX_TAKEN_OUT)
+            {
+                return Err(InvalidRule {
+                    span: 0..text.len(),
+                    message: format!("more than {MAX_TAKEN_OUT} lines take something out again"),
+                    hint: Some("join some of them by a wildcard".to_owned()),
+                });
+            }
+            for pair in earlier.chunks_mut(2) {
+                if let [exact, below] = pair {
+                    exact.exceptions.push(read.exact.clone());
+                    below.exceptions.push(read.below.clone());
+                }
+            }
+            return Ok(());
+        }
+        for pattern in [read.exact, read.below] {
+            self.document.rules.push(Rule {
+                effect: Effect::Deny,
+                matcher: Matcher::Path {
+                    verb: PathVerb::Read,
+                    pattern: Some(pattern),
+                },
+                exceptions: Vec::new(),
+                when: None,
+                source: RuleRef {
+                    layer: self.document.origin.layer,
+                    document: self.document.origin.name.clone(),
+                    line: line_number,
+                    column,
+                    text: text.trim_end().to_owned(),
+                    name: None,
+                    effect: Effect::Deny,
+                },
+                advice: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
