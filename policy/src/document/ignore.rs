@@ -26,41 +26,40 @@ impl PolicyDocument {
 
     /// Reads an ignore file. `origin.folder` is where its lines count from.
     ///
-    /// Never fails: a line that git would not understand ignores nothing there, and is a warning here.
+    /// A line that git would not understand ignores nothing there, and is a warning here. The faults are lines beyond what
+    /// is read: whoever uses the document then knows that it may lack one, and allows nothing.
     #[must_use]
-    pub fn parse_ignore_file(text: &str, origin: DocumentOrigin) -> Self {
+    pub fn parse_ignore_file(text: &str, origin: DocumentOrigin) -> (Self, Vec<Fault>) {
         let mut list = RuleList::new(origin);
         list.begin(Effect::Deny);
         let lines = scan::Lines::new(text);
+        let mut faults = Vec::new();
         let mut at = 0;
-        for (number, own) in text.trim_start_matches('\u{feff}').split('\n').enumerate() {
-            let position = (u32::try_from(number + 1).unwrap_or(u32::MAX), 1);
-            let too_many = list.document.rules.len() >= Self::MAX_RULES;
-            let result = if too_many {
-                Err(InvalidRule {
-                    span: 0..own.len(),
-                    message: format!("more than {} lines", Self::MAX_RULES / 2),
-                    hint: None,
-                })
-            } else {
-                list.add_ignore(own, position, IgnoreBase::File)
-            };
-            if let Err(fault) = result {
+        for (number, own) in text.split('\n').enumerate() {
+            let line_number = u32::try_from(number + 1).unwrap_or(u32::MAX);
+            let note = |message: String, hint: Option<String>| {
                 let (line, column) = lines.position(at);
-                list.document.warnings.push(Fault {
+                Fault {
                     span: at..at + own.len(),
                     line,
                     column,
-                    message: fault.message,
-                    hint: fault.hint,
-                });
-            }
-            at += own.len() + 1;
-            if too_many {
+                    message,
+                    hint,
+                }
+            };
+            if list.document.rules.len() >= Self::MAX_RULES && !own.trim().is_empty() {
+                let message = format!("more than {} lines", Self::MAX_RULES / 2);
+                faults.push(note(message, Some("join some of them by a wildcard".to_owned())));
                 break;
             }
+            // A mark of the byte order at the beginning of the file is no part of a name.
+            let line = own.strip_prefix('\u{feff}').filter(|_| number == 0).unwrap_or(own);
+            if let Err(fault) = list.add_ignore(line, (line_number, 1), IgnoreBase::File) {
+                list.document.warnings.push(note(fault.message, fault.hint));
+            }
+            at += own.len() + 1;
         }
-        list.finish()
+        (list.finish(), faults)
     }
 }
 

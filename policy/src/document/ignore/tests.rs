@@ -10,7 +10,7 @@ fn document(text: &str) -> PolicyDocument {
         name: "/w/.cursorignore".to_owned(),
         folder: Some(AbsPath::parse("/w").unwrap()),
     };
-    PolicyDocument::parse_ignore_file(text, origin)
+    PolicyDocument::parse_ignore_file(text, origin).0
 }
 
 /// Whether a file at `/w/path` is ignored.
@@ -99,11 +99,20 @@ fn a_line_that_could_never_match_is_a_warning_and_the_others_count() {
 
 #[test]
 fn many_lines_that_take_out_do_not_grow_without_bound() {
-    let text = "a\n!b\n".repeat(4000);
+    let text = "a\n!b\n".repeat(300);
     let document = document(&text);
     let kept: usize = document.rules.iter().map(|rule| rule.exceptions.len()).sum();
     assert!(kept <= 2 * PolicyDocument::MAX_RULES * MAX_TAKEN_OUT, "{kept}");
     assert!(!document.warnings.is_empty());
+    // A line that ignores and is left out is no warning but a fault.
+    let origin = document.origin;
+    let (_, faults) = PolicyDocument::parse_ignore_file(&"a\n".repeat(2501), origin.clone());
+    assert_eq!(faults.first().map(|fault| fault.line), Some(2501));
+    assert!(
+        PolicyDocument::parse_ignore_file(&"a\n".repeat(2500), origin)
+            .1
+            .is_empty()
+    );
 }
 
 #[test]
