@@ -5,6 +5,7 @@
 
 mod allowlists;
 mod examples;
+mod ignore;
 mod keys;
 mod read;
 pub(crate) mod scan;
@@ -78,6 +79,10 @@ pub struct Settings {
     pub managed_rules_only: bool,
     /// Whether a command that runs in the sandbox needs no question. A `false` of any layer wins.
     pub auto_allow_if_sandboxed: Option<bool>,
+    /// Whether the folders of agents are protected (team only). `true` of any document wins.
+    pub protect_agent_directories: Option<bool>,
+    /// Whether ignore files of the folders around the project count too. Said by the user's document to the host.
+    pub hierarchical_ignore: Option<bool>,
 }
 
 impl PolicyDocument {

@@ -14,15 +14,20 @@
 //! Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
 
 mod commands;
+mod critical;
 mod files;
 mod indirect;
+mod names;
 mod needed;
+mod ourselves;
 mod part;
+mod push;
 mod suggest;
 mod texts;
 mod told;
 mod tools;
 mod touched;
+mod trees;
 mod world;
 
 use crate::{
@@ -30,7 +35,7 @@ use crate::{
     mode::ActionClass, request::Interactivity, rule::Matcher, shell::Access,
 };
 
-pub use needed::{MAX_PATHS, facts_needed};
+pub use needed::{MAX_PATHS, MAX_TREES, facts_needed};
 pub(crate) use texts::matches_command;
 
 use part::Part;
@@ -301,6 +306,9 @@ fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String
         (_, Some(advice)) => advice.to_owned(),
         (Verdict::Deny, None) => match part.decided_by {
             DecidedBy::Rule => "do not try it in another form; find a way without it, or tell the person that this rule stands in the way".to_owned(),
+            DecidedBy::Control if part.rule.is_some() => {
+                "go on without it; if it is needed, tell the person which line keeps it away".to_owned()
+            }
             DecidedBy::Control => "tell the person; another mode has to be chosen".to_owned(),
             DecidedBy::Protection => "a person has to do this; go on without it, or tell them what to change and why".to_owned(),
             DecidedBy::Mode if world.request.mode == Mode::Plan => {

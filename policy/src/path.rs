@@ -5,6 +5,7 @@
 mod pattern;
 pub(crate) mod plain;
 
+pub(crate) use pattern::ignore;
 pub use pattern::{Anchors, InvalidPattern, PathPattern, PatternSense};
 
 use std::fmt;

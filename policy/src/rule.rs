@@ -80,6 +80,14 @@ pub struct Rule {
     pub advice: Option<String>,
 }
 
+impl Rule {
+    /// Whether it is a line of an ignore list.
+    pub(crate) fn is_ignore_line(&self) -> bool {
+        let line = |pattern: &PathPattern| pattern.ignore().is_some();
+        matches!(&self.matcher, Matcher::Path { pattern: Some(pattern), .. } if line(pattern))
+    }
+}
+
 /// What a rule covers.
 #[derive(Clone, Debug)]
 pub enum Matcher {
@@ -170,6 +178,18 @@ pub struct RuleRef {
     pub name: Option<String>,
     /// What it carries.
     pub effect: Effect,
+}
+
+impl RuleRef {
+    /// The text and where it stands, without the effect.
+    pub(crate) fn place(&self) -> String {
+        let line = if self.line > 0 {
+            format!(":{}", self.line)
+        } else {
+            String::new()
+        };
+        format!("`{}` ({}: {}{line})", self.text, self.layer, self.document)
+    }
 }
 
 impl fmt::Display for RuleRef {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
     document::AutoRun,
+    protected::Switches,
     rule::{Matcher, TextPattern},
 };
 
@@ -27,6 +28,7 @@ pub struct EffectiveRuleset {
     permitted_modes: Option<Vec<Mode>>,
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
+    protection: Switches,
     auto_run: AutoRun,
 }
 
@@ -64,6 +66,7 @@ impl EffectiveRuleset {
         let mut permitted_modes: Option<Vec<Mode>> = None;
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
+        let (mut agents_on, mut agents_off) = (false, false);
         for document in documents {
             let DocumentOrigin { layer, folder, .. } = &document.origin;
             let settings = &document.settings;
@@ -87,6 +90,10 @@ impl EffectiveRuleset {
                 sandbox_on |= settings.auto_allow_if_sandboxed == Some(true);
             }
             sandbox_off |= settings.auto_allow_if_sandboxed == Some(false);
+            if *layer >= Layer::Team {
+                agents_on |= settings.protect_agent_directories == Some(true);
+                agents_off |= settings.protect_agent_directories == Some(false);
+            }
             if let Some(modes) = settings.permitted_modes.as_ref().filter(|_| *layer >= Layer::Team) {
                 // Two documents of the team that permit different modes permit what both do.
                 permitted_modes = Some(match permitted_modes {
@@ -131,6 +138,9 @@ impl EffectiveRuleset {
             permitted_modes,
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
+            protection: Switches {
+                agent_directories_off: agents_off && !agents_on,
+            },
             auto_run,
         }
     }
@@ -183,6 +193,11 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn auto_allow_if_sandboxed(&self) -> bool {
         self.auto_allow_if_sandboxed
+    }
+
+    /// What of the protection of paths the team has switched off.
+    pub(crate) fn protection(&self) -> Switches {
+        self.protection
     }
 
     /// What the classifier of the auto-review mode is told.

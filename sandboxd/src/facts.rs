@@ -7,6 +7,7 @@ pub mod documents;
 pub mod programs;
 pub mod repository;
 pub mod resolve;
+pub mod trees;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -111,6 +112,7 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
             failures,
             own_paths: texts(&host.places.own()),
             own_secret_paths: texts(&host.places.secret()),
+            trees: trees::look_through(&needed.trees, until),
         },
         cwd: cwd.canonicalize().ok(),
         roots: workspace

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     AbsPath, Facts, Mode, Request, ToolCall,
-    facts::{PathFact, PathKind, Repository, SandboxOffer},
+    facts::{PathFact, PathKind, Repository, SandboxOffer, Tree},
     facts_needed,
     request::{Interactivity, Workspace},
 };
@@ -93,6 +93,11 @@ impl Setting {
                     .iter()
                     .map(|name| (name.clone(), program(name)))
                     .collect(),
+                trees: needed
+                    .trees
+                    .iter()
+                    .map(|tree| (tree.folder.clone(), self.tree(&tree.folder)))
+                    .collect(),
                 ..self.facts.clone()
             },
             call,
@@ -123,6 +128,33 @@ impl Setting {
             ahead.extend(segments.rev().map(str::to_owned));
         }
         Some(real)
+    }
+
+    /// What stands below a folder.
+    fn tree(&self, folder: &AbsPath) -> Tree {
+        let Some(real) = self.real(folder) else {
+            return Tree::default();
+        };
+        let mut tree = Tree {
+            complete: true,
+            ..Tree::default()
+        };
+        for path in self.files.iter().chain(self.links.keys()) {
+            let Some(rest) = path.below(&real).filter(|rest| !rest.is_empty()) else {
+                continue;
+            };
+            let mut names: Vec<String> = rest.split('/').map(str::to_owned).collect();
+            tree.files.extend(names.pop());
+            tree.folders.extend(names);
+            if self.links.contains_key(path) {
+                match self.real(path) {
+                    Some(leads) => drop(tree.links.insert(path.clone(), leads)),
+                    // A link in a circle leads nowhere that could be known.
+                    None => tree.complete = false,
+                }
+            }
+        }
+        tree
     }
 
     /// What stands at a real path.

@@ -119,6 +119,16 @@ pub(super) const DOCUMENT: Section = section(
             Shape::Section(&SANDBOX),
             "When the sandbox stands for a question.",
         ),
+        team(
+            "protection",
+            Shape::Section(&PROTECTION),
+            "Which protected paths the team sets free.",
+        ),
+        key(
+            "ignore",
+            Shape::Section(&IGNORE),
+            "Files that tools and commands must not read.",
+        ),
         key(
             "terminalAllowlist",
             Shape::Texts,
@@ -194,6 +204,33 @@ pub(super) const SANDBOX: Section = section(
         Shape::Boolean,
         "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
     )],
+);
+
+/// `protection`.
+pub(super) const PROTECTION: Section = section(
+    "`protection`",
+    &[team(
+        "agentDirectories",
+        Shape::Boolean,
+        "Whether changes in the folders of agents (`.cursor`, `.claude`, …) need a person; `true` if nothing says so.",
+    )],
+);
+
+/// `ignore`.
+pub(super) const IGNORE: Section = section(
+    "`ignore`",
+    &[
+        key(
+            "patterns",
+            Shape::Texts,
+            "Patterns in the syntax of gitignore, in order; a later `!pattern` takes files out again.",
+        ),
+        key(
+            "hierarchical",
+            Shape::Boolean,
+            "Whether `.cursorignore` files in the folders around the project count too; in the user's document.",
+        ),
+    ],
 );
 
 /// `autoRun`.

@@ -1,5 +1,7 @@
 //! From the syntax tree of a document to a [`PolicyDocument`], collecting every fault on the way.
 
+mod protection;
+
 use std::{collections::BTreeSet, ops::Range};
 
 use jsonc_parser::{
@@ -54,6 +56,8 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         permitted_modes: document.settings.permitted_modes,
         managed_rules_only: document.settings.managed_rules_only,
         auto_allow_if_sandboxed: document.settings.auto_allow_if_sandboxed.filter(|allowed| !allowed),
+        protect_agent_directories: document.settings.protect_agent_directories.filter(|on| *on),
+        hierarchical_ignore: document.settings.hierarchical_ignore,
         ..Settings::default()
     };
     document
@@ -245,6 +249,8 @@ impl<'a> Reader<'a> {
                 "modes" => this.modes(object),
                 "locks" => this.locks(object),
                 "sandbox" => this.sandbox(object),
+                "protection" => this.protection(object),
+                "ignore" => this.ignore(object),
                 _ => {}
             }
         });

@@ -5,6 +5,7 @@ use crate::{
     decision::Obligation,
     facts::SandboxOffer,
     mode::{ActionClass, Answer},
+    protected,
     rule::Matcher,
     ruleset::RuleId,
     shell::{
@@ -15,6 +16,7 @@ use crate::{
 
 use super::{
     files::Cover,
+    ourselves,
     part::Part,
     suggest, texts,
     world::{World, resolve},
@@ -59,6 +61,8 @@ impl World<'_> {
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.judge_opaque(opaque)));
         parts.extend(self.judge_indirect(&analysis));
+        parts.extend(self.judge_other_names(&analysis));
+        parts.extend(self.judge_forks(line, &analysis));
         if parts.is_empty() {
             parts.push(Part::by_mode(self, ActionClass::NoProgram, line, "it runs nothing"));
         }
@@ -107,13 +111,18 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
+        } else if let Some(what) = protected::destroys(command) {
+            (
+                Part::by_mode(self, ActionClass::Critical, subject, what),
+                Reach::Nothing,
+            )
         } else if texts::changes_git_configuration(command) {
             let what = "it changes git's configuration, which can name programs for git to run";
             (
                 Part::by_mode(self, ActionClass::Protected, subject, what),
                 Reach::Nothing,
             )
-        } else if command.class == CommandClass::SelfChange {
+        } else if command.class == CommandClass::SelfChange || ourselves::is_meant(analysis, command) {
             let what = "it changes Portcullis itself";
             (
                 Part::by_mode(self, ActionClass::Protected, subject, what),
@@ -145,7 +154,9 @@ impl World<'_> {
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
-        parts.extend(self.judge_told_files(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
+        parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
     }
 
     /// A deny or ask that the command would meet if a word of it became what it might.

@@ -13,6 +13,8 @@ use crate::{
 
 use super::{part::Part, world::World};
 
+const RAW_DEVICE: &str = "it is a device that holds a disk, memory, or the machine's controls";
+
 /// What already allows the access, before rules on files are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cover {
@@ -108,8 +110,10 @@ impl World<'_> {
             if self.is_own(path, whole_tree) {
                 return Part::by_mode(self, ActionClass::Protected, subject, "it belongs to Portcullis itself");
             }
-            let entry = protected::protects(path).or_else(|| self.real(path).and_then(protected::protects));
-            if let Some(entry) = entry {
+            if protected::is_raw_device(path) || self.real(path).is_some_and(protected::is_raw_device) {
+                return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
+            }
+            if let Some(entry) = self.protected(path) {
                 let what = format!("a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
@@ -140,6 +144,12 @@ impl World<'_> {
         self.by_place(inside, access, secret, subject)
             .suggest(self.path_suggestion(path, access, inside))
             .unless_unknown(known, unknown)
+    }
+
+    /// The entry that protects a path, as named or where it really leads.
+    pub(super) fn protected(&self, path: &AbsPath) -> Option<&'static protected::Protected> {
+        let switches = self.rules.protection();
+        protected::protects(path, switches).or_else(|| protected::protects(self.real(path)?, switches))
     }
 
     /// Plan mode changes nothing, whatever a rule says.
@@ -218,10 +228,12 @@ impl World<'_> {
         });
         if access != Access::Read {
             let real_folder = self.real(folder);
-            let entry = protected::protects_pattern(pattern)
-                .or_else(|| protected::protects(folder))
-                .or_else(|| real_folder.and_then(protected::protects));
-            if let Some(entry) = entry {
+            if protected::may_be_raw_device(pattern) {
+                return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
+            }
+            let switches = self.rules.protection();
+            let met = protected::protects_pattern(pattern, switches).or_else(|| self.protected(folder));
+            if let Some(entry) = met {
                 let what = format!("it can reach a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
@@ -234,7 +246,13 @@ impl World<'_> {
                 );
             }
             let deletes = matches!(access, Access::Delete | Access::DeleteTree);
-            if deletes && protected::is_critical_pattern(folder, pattern, &self.workspace) {
+            // Where the folder is a link, what lies in its target goes.
+            let all_there = spellings.iter().any(|pattern| {
+                let named = pattern.starts_with(folder.as_str());
+                let folder = if named { folder } else { real_folder.unwrap_or(folder) };
+                protected::is_critical_pattern(folder, pattern, &self.workspace)
+            });
+            if all_there && (deletes || !self.workspace.contains(folder)) {
                 let what = "deleting it would take more along than anybody means";
                 return Part::by_mode(self, ActionClass::Critical, subject, what);
             }
@@ -302,6 +320,13 @@ impl World<'_> {
         let subject = format!("{} {source}", noun(access));
         let why = "which file it is, is only known at run time; it could be one of";
         if access != Access::Read {
+            if protected::may_be_raw_device(source) {
+                return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
+            }
+            if source.to_ascii_lowercase().contains("portcullis") {
+                let what = "it can belong to Portcullis itself";
+                return Part::by_mode(self, ActionClass::Protected, subject, what);
+            }
             if let Some(entry) = self.protected_ending(source) {
                 let what = format!("it can be a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
@@ -344,7 +369,7 @@ impl World<'_> {
     /// Whether words that are only known at run time say enough to fear for a folder that is critical: the working
     /// directory by another name (`$(pwd)`, `~+`), somebody's home (`~root`), or what is left if the variable is empty
     /// (`/$X`, `./$X`).
-    fn can_be_critical(&self, source: &str) -> bool {
+    pub(super) fn can_be_critical(&self, source: &str) -> bool {
         let text: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
         if text.starts_with('~') && !text.contains('/') {
             return true;
@@ -374,7 +399,7 @@ impl World<'_> {
     fn protected_ending(&self, source: &str) -> Option<&'static protected::Protected> {
         let (_, rest) = source.split_once('/')?;
         let rest: String = rest.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
-        protected::protects(&AbsPath::root().join(&rest))
+        protected::protects(&AbsPath::root().join(&rest), self.rules.protection())
     }
 
     /// Judges a path in the agent's own words.

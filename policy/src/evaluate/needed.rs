@@ -1,19 +1,22 @@
 //! What the host has to look up before a call can be decided.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     AbsPath, Action,
     call::Search,
-    facts::FactsNeeded,
+    facts::{FactsNeeded, TreeNeeded},
     request::Workspace,
     shell::{CommandClass, FileTarget},
 };
 
-use super::{commands, world::resolve};
+use super::{commands, trees, world::resolve};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
+
+/// Most folders that are looked through for one call.
+pub const MAX_TREES: usize = 64;
 
 /// Says what the host has to look up before a call can be decided.
 #[must_use]
@@ -61,6 +64,11 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
     FactsNeeded {
         paths: needed.paths.into_iter().collect(),
         programs: needed.programs.into_iter().collect(),
+        trees: needed
+            .trees
+            .into_iter()
+            .map(|(folder, deep)| TreeNeeded { folder, deep })
+            .collect(),
     }
 }
 
@@ -68,6 +76,7 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
 struct Needed {
     paths: BTreeSet<AbsPath>,
     programs: BTreeSet<String>,
+    trees: BTreeMap<AbsPath, bool>,
 }
 
 impl Needed {
@@ -99,6 +108,12 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Pattern { folder, .. } => Some(folder.clone()),
             FileTarget::Unknown(_) => None,
         }));
+        for wanted in trees::wanted(command, |text| resolve(workspace, text)) {
+            needed.paths([wanted.folder.clone()]);
+            if needed.trees.len() < MAX_TREES || needed.trees.contains_key(&wanted.folder) {
+                *needed.trees.entry(wanted.folder).or_default() |= wanted.deep;
+            }
+        }
         // An address of a file is read like one.
         needed.paths(command.urls.iter().filter_map(|url| {
             let rest = url.strip_prefix("file://")?;

@@ -41,6 +41,13 @@ impl Part {
     /// Decided by a rule, with the rule's own effect.
     pub(super) fn by_rule(world: &World<'_>, id: RuleId, subject: impl Into<String>) -> Self {
         let (verdict, reason) = match world.rule(id) {
+            Some(rule) if rule.is_ignore_line() => {
+                let reason = format!("ignored by {}", rule.source.place());
+                return Self {
+                    rule: Some(id),
+                    ..Self::new(subject, rule.effect.into(), DecidedBy::Control, reason)
+                };
+            }
             Some(rule) => (rule.effect.into(), rule.source.to_string()),
             None => (Verdict::Ask, "a rule that is not there".to_owned()),
         };

@@ -167,6 +167,10 @@ pub(super) fn wide(command: &Command) -> Vec<String> {
         out.push(canonical(words));
         out.push(unquoted(words));
     }
+    if command.program_name() == Some("git") {
+        let rest = command.words.get(1..).unwrap_or_default();
+        out.extend(super::push::spellings(without_git_options(rest)));
+    }
     if !command.assignments.is_empty() {
         let front = assignments(command);
         let with: Vec<String> = out.iter().map(|text| format!("{front}{text}")).collect();

@@ -153,11 +153,20 @@ impl World<'_> {
         meets(Effect::Deny).or_else(|| meets(Effect::Ask))
     }
 
-    /// Files that the program text of a command names, where a rule is about them or they are protected.
-    pub(super) fn judge_told_files<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let code = interpreter(command).then(|| words(command).filter(|word| is_code(word)));
-        code.into_iter()
-            .flatten()
+    /// Files that the program text of a command names, where a rule is about them or they are protected. A program
+    /// without a file to run takes its text from the line's here-document, so all of the line is looked through.
+    pub(super) fn judge_told_files<'c>(
+        &'c self,
+        line: &'c str,
+        command: &'c Command,
+    ) -> impl Iterator<Item = Part> + 'c {
+        let interprets = interpreter(command);
+        let sed = matches!(command.program_name(), Some("sed" | "gsed"));
+        let told = move |word: &&str| (interprets && is_code(word)) || (sed && sed_names_files(word));
+        let fed = interprets && line.contains("<<") && words(command).all(|word| word.starts_with('-'));
+        words(command)
+            .filter(told)
+            .chain(fed.then_some(line))
             .flat_map(|word| word.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~'))))
             .filter(|text| text.len() > 1 && text.contains(['.', '/']))
             .take(MAX_PLACES)
@@ -175,7 +184,7 @@ impl World<'_> {
             let why = "its program text names this file, which is a case for";
             return Some(Part::perhaps(self, id, subject, why));
         }
-        let entry = protected::protects(path)?;
+        let entry = protected::protects(path, self.rules.protection())?;
         let what = format!("its program text names a protected path: {}", entry.reason);
         Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
     }
@@ -186,8 +195,20 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
 }
 
 fn interpreter(command: &Command) -> bool {
-    command.program_name().is_some_and(|program| {
-        INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    command.program_name().is_some_and(is_interpreter)
+}
+
+/// Whether a program runs the text of its arguments or its input.
+pub(super) fn is_interpreter(program: &str) -> bool {
+    INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// Whether a script of sed reads or writes files: `r file`, `w file`.
+fn sed_names_files(script: &str) -> bool {
+    script.match_indices(' ').any(|(at, _)| {
+        script
+            .get(..at)
+            .is_some_and(|before| before.ends_with(['r', 'R', 'w', 'W']))
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
-    mode::ActionClass,
+    protected::Switches,
     rule::{Matcher, PathVerb, Rule, host_of},
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
@@ -155,9 +155,9 @@ impl World<'_> {
             .filter_map(move |text| {
                 let path = self.resolve(text)?;
                 let subject = format!("may write {text}");
-                if let Some(entry) = crate::protected::protects(&path) {
-                    let what = format!("an option names a protected path as output: {}", entry.reason);
-                    return Some(Part::by_mode(self, ActionClass::Protected, subject, &what));
+                let as_written = self.judge_path(&path, Access::Write, Cover::None);
+                if as_written.decided_by == DecidedBy::Protection {
+                    return Some(as_written);
                 }
                 let id = [Effect::Deny, Effect::Ask]
                     .into_iter()
@@ -183,7 +183,8 @@ pub(super) fn is_search_with_tests(command: &Command) -> bool {
             "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
         )
     };
-    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
+    let names_protected =
+        |word: &str| crate::protected::protects(&AbsPath::root().join(word), Switches::default()).is_some();
     command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
 }
 
@@ -200,6 +201,14 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
     let mut out = vec![word];
     out.extend(word.split_once('=').map(|(_, value)| value));
     out.extend(word.rsplit_once('@').map(|(_, value)| value));
+    // `-v ./.env:/x`, `src=.env,dst=/x`.
+    let place = |text: &&str| text.starts_with(['/', '.', '~']);
+    out.extend(word.split_once(':').map(|(value, _)| value).filter(place));
+    out.extend(
+        word.split(',')
+            .filter_map(|field| field.split_once('='))
+            .map(|(_, value)| value),
+    );
     out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
     out
 }

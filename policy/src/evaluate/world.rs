@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     AbsPath, EffectiveRuleset, Request,
-    facts::Repository,
+    facts::{PathKind, Repository},
     path::Anchors,
     request::Workspace,
     rule::Rule,
@@ -120,6 +120,13 @@ impl<'a> World<'a> {
         self.anchors.get(item.place)
     }
 
+    /// A rule on paths that holds for this call, and its anchors as named and where they really are.
+    pub(super) fn path_rule(&self, id: RuleId) -> Option<(&'a Rule, &Anchors, &Anchors)> {
+        let item = self.item(id)?;
+        let (named, really) = self.anchors(item)?;
+        Some((&item.rule, named, really))
+    }
+
     /// Whether a path rule covers one spelling of a path.
     fn covers_spelling(&self, item: &RuleInForce, path: &AbsPath) -> bool {
         let crate::rule::Matcher::Path { pattern, .. } = &item.rule.matcher else {
@@ -131,7 +138,16 @@ impl<'a> World<'a> {
         let either = |pattern: &crate::path::PathPattern| {
             pattern.matches(path, named) || (named != really && pattern.matches(path, really))
         };
-        pattern.as_ref().is_none_or(either) && !item.rule.exceptions.iter().any(either)
+        // A line of an ignore list that ends with a slash speaks of folders.
+        let kind = self.request.facts.paths.get(path).map(|fact| fact.kind);
+        let of_folders = |pattern: &crate::path::PathPattern| pattern.ignore().is_some_and(|line| line.folders);
+        let covers = |pattern: &crate::path::PathPattern| {
+            either(pattern) && !(of_folders(pattern) && matches!(kind, Some(PathKind::File | PathKind::Other)))
+        };
+        let excepts = |pattern: &crate::path::PathPattern| {
+            either(pattern) && (!of_folders(pattern) || kind == Some(PathKind::Directory))
+        };
+        pattern.as_ref().is_none_or(covers) && !item.rule.exceptions.iter().any(excepts)
     }
 
     /// The strictest allow that covers a path as named, if one (that one or another) also covers where it really leads.

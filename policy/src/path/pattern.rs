@@ -7,6 +7,8 @@
 //!
 //! It knows words only. Which path is looked at, as named or where it really leads, is the evaluator's business.
 
+pub(crate) mod ignore;
+
 use std::ops::Range;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -70,6 +72,13 @@ enum Anchor {
     Workspace,
 }
 
+/// What is special about a line of an ignore list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IgnoreKind {
+    /// It ends with a slash: it speaks of folders only.
+    pub(crate) folders: bool,
+}
+
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct PathPattern {
@@ -78,6 +87,8 @@ pub struct PathPattern {
     anchor: Anchor,
     globs: Vec<GlobMatcher>,
     plain: Vec<Vec<plain::Segment>>,
+    /// It is a line of an ignore list.
+    ignore: Option<IgnoreKind>,
 }
 
 impl PathPattern {
@@ -161,6 +172,7 @@ impl PathPattern {
             anchor,
             globs: Vec::new(),
             plain: Vec::new(),
+            ignore: None,
         };
         for reading in readings {
             let mut segments = plain::parse(&reading);
@@ -199,6 +211,28 @@ impl PathPattern {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What is special about it, if it is a line of an ignore list.
+    #[must_use]
+    pub(crate) fn ignore(&self) -> Option<IgnoreKind> {
+        self.ignore
+    }
+
+    /// Whether a path below a folder can be covered, when only these names stand there. See [`plain::can_lie_below`].
+    pub(crate) fn can_lie_below(
+        &self,
+        folder: &AbsPath,
+        anchors: &Anchors,
+        mut is_there: impl FnMut(&[plain::Token], bool) -> bool,
+    ) -> bool {
+        self.any_base(anchors, |base| {
+            let base = plain::literal(base.segments());
+            self.plain.iter().any(|ours| {
+                let whole: Vec<&plain::Segment> = base.iter().chain(ours).collect();
+                plain::can_lie_below(&whole, folder, &mut is_there)
+            })
+        })
     }
 
     /// Whether it covers a path. A folder covers what lies below it.

@@ -4,6 +4,8 @@
 //! pattern of a rule have a path in common. Segment by segment that is a small dynamic programme. The same code, given a
 //! path instead of a pattern, is the specification that the property tests hold `globset` to.
 
+use crate::AbsPath;
+
 /// One segment of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
@@ -104,6 +106,63 @@ pub(crate) fn meet(ours: &[&Segment], theirs: &[Segment]) -> bool {
         reach = next;
     }
     at(&reach, theirs.len())
+}
+
+/// Whether a pattern can cover something below a folder, when only certain names stand there.
+///
+/// `is_there` says whether a name that the tokens cover is there; the flag asks for a folder. Which name lies in which
+/// folder is not asked, so the answer is yes too often rather than too seldom.
+pub(crate) fn can_lie_below(
+    ours: &[&Segment],
+    folder: &AbsPath,
+    is_there: &mut dyn FnMut(&[Token], bool) -> bool,
+) -> bool {
+    // Places in the pattern where the folder's own segments can end.
+    let mut open = vec![0_usize];
+    let skip_deep = |open: &mut Vec<usize>| {
+        let mut next = 0;
+        while let Some(place) = open.get(next).copied() {
+            if matches!(ours.get(place), Some(Segment::Deep)) && !open.contains(&(place + 1)) {
+                open.push(place + 1);
+            }
+            next += 1;
+        }
+    };
+    skip_deep(&mut open);
+    for segment in folder.segments() {
+        let literal: Vec<Token> = segment.chars().map(Token::Char).collect();
+        let mut next: Vec<usize> = Vec::new();
+        for place in open {
+            let after = match ours.get(place) {
+                Some(Segment::Deep) => place,
+                Some(Segment::One(tokens)) if segment_meets(tokens, &literal) => place + 1,
+                _ => continue,
+            };
+            if !next.contains(&after) {
+                next.push(after);
+            }
+        }
+        open = next;
+        skip_deep(&mut open);
+    }
+    open.into_iter().any(|place| {
+        let rest: Vec<&[Token]> = ours
+            .get(place..)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|segment| match segment {
+                Segment::Deep => None,
+                Segment::One(tokens) => Some(tokens.as_slice()),
+            })
+            .collect();
+        let last = rest.len().saturating_sub(1);
+        // A pattern that ends at the folder covers all of it, or is the folder's own business.
+        !rest.is_empty()
+            && rest
+                .iter()
+                .enumerate()
+                .all(|(number, tokens)| is_there(tokens, number < last))
+    })
 }
 
 fn at(row: &[bool], index: usize) -> bool {

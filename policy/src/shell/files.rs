@@ -136,7 +136,9 @@ impl<'a> Call<'a> {
                 }
             }
             Shape::ModeThenWrites => {
-                let skip = usize::from(!self.parsed.has(&["--reference"]));
+                // A mode such as `-x` stands where options do.
+                let as_option = ["-r", "-w", "-x", "-X", "-s", "-t", "--reference"];
+                let skip = usize::from(!self.parsed.has(&as_option));
                 self.operands_from(skip, Access::Write);
             }
             Shape::Deletes => {

@@ -9,7 +9,7 @@ use portcullis_policy::{
     AbsPath, Decision, DocumentOrigin, EffectiveRuleset, Facts, Layer, Mode, PolicyDocument, Request, ToolCall,
     call::normalise,
     evaluate,
-    facts::{PathFact, PathKind, Repository},
+    facts::{PathFact, PathKind, Repository, Tree},
     facts_needed,
     request::{Interactivity, Workspace},
 };
@@ -80,6 +80,17 @@ pub(crate) fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
             executing_keys: Vec::new(),
         },
         project_trusted: true,
+        trees: needed
+            .trees
+            .into_iter()
+            .map(|tree| {
+                let empty = Tree {
+                    complete: true,
+                    ..Tree::default()
+                };
+                (tree.folder, empty)
+            })
+            .collect(),
         ..Facts::default()
     }
 }

@@ -3,6 +3,8 @@
 //! From a host, facts count. From anybody else those that could widen (trust, the sandbox, the repository, programs, the
 //! host's documents) are dropped, so that the worst case holds; the rest is marked as not vouched for.
 
+mod trees;
+
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use portcullis_policy::{
@@ -103,6 +105,7 @@ pub(super) fn facts(
     let field = "facts.own_secret_paths";
     let own_secret_paths = check::paths(field, &wire.own_secret_paths, MAX_OWN_PATHS, check::MAX_PATH)?;
     let documents = documents(wire.documents, &mut failures)?;
+    let trees = trees::trees(wire.trees)?;
 
     if vouching == Vouching::Nobody {
         let facts = Facts {
@@ -110,6 +113,7 @@ pub(super) fn facts(
             failures,
             own_paths,
             own_secret_paths,
+            // What somebody else says of a folder could only widen.
             ..Facts::default()
         };
         return Ok((facts, None));
@@ -130,6 +134,7 @@ pub(super) fn facts(
         failures,
         own_paths,
         own_secret_paths,
+        trees,
     };
     Ok((facts, Some(claims)))
 }
@@ -262,6 +267,7 @@ fn rule_anchor(field: &str, layer: Layer, path: &AbsPath) -> Result<AbsPath, Inv
     let folder = path.parent().ok_or_else(|| misplaced("names no file"))?;
     match layer {
         Layer::User => Ok(folder),
+        Layer::Project if PolicyDocument::is_ignore_file(path.file_name()) => Ok(folder),
         Layer::Project | Layer::Local if folder.file_name() == ".portcullis" => {
             folder.parent().ok_or_else(|| misplaced("names no file"))
         }

@@ -93,6 +93,17 @@ impl Snapshots {
         if let Some(read) = lock(&self.documents).get(&key).cloned() {
             return read;
         }
+        if PolicyDocument::is_ignore_file(&document.origin.name) {
+            let read = ReadDocument {
+                document: Arc::new(PolicyDocument::parse_ignore_file(
+                    &document.text,
+                    document.origin.clone(),
+                )),
+                faults: Arc::default(),
+            };
+            lock(&self.documents).put(key, read.clone());
+            return read;
+        }
         let read = match PolicyDocument::parse(&document.text, document.origin.clone()) {
             Ok(read) => ReadDocument {
                 document: Arc::new(read),
