@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use crate::{
     AbsPath, Effect, Layer, Mode,
+    controls::Controls,
     rule::{InvalidRule, Matcher, ParsedRule, Rule, RuleRef, parse},
 };
 
@@ -67,6 +68,8 @@ pub struct Settings {
     pub managed_rules_only: bool,
     /// Whether a command that runs in the sandbox needs no question. A `false` of any layer wins.
     pub auto_allow_if_sandboxed: Option<bool>,
+    /// What is controlled beside rules (team only, but for the session's flag).
+    pub controls: Controls,
 }
 
 impl PolicyDocument {

@@ -12,7 +12,8 @@ use std::fmt;
 
 use crate::{Effect, Layer, path::PathPattern};
 
-pub use host::{HostPattern, host_of};
+pub(crate) use host::percent_decoded;
+pub use host::{HostPattern, file_of, host_of, is_deceptive};
 pub use mcp::McpPattern;
 pub use parse::{InvalidRule, ParsedRule, parse};
 pub use text::TextPattern;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
+    controls::Controls,
     rule::{Matcher, TextPattern},
 };
 
@@ -26,6 +27,8 @@ pub struct EffectiveRuleset {
     permitted_modes: Option<Vec<Mode>>,
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
+    /// Each document's own, of those that have any.
+    controls: Vec<Controls>,
 }
 
 /// A rule, and what `/x` stands for in it.
@@ -62,6 +65,7 @@ impl EffectiveRuleset {
         let mut permitted_modes: Option<Vec<Mode>> = None;
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
+        let mut controls = Vec::new();
         for document in documents {
             let DocumentOrigin { layer, folder, .. } = &document.origin;
             let settings = &document.settings;
@@ -85,6 +89,11 @@ impl EffectiveRuleset {
                 sandbox_on |= settings.auto_allow_if_sandboxed == Some(true);
             }
             sandbox_off |= settings.auto_allow_if_sandboxed == Some(false);
+            // Only the team's document and the session's flags can hold any; with managed rules the flag does not count.
+            if *layer >= Layer::Session && settings.controls != Controls::default() {
+                let own = settings.controls.clone();
+                controls.push(if counts(*layer) { own } else { own.without_grants() });
+            }
             if let Some(modes) = settings.permitted_modes.as_ref().filter(|_| *layer >= Layer::Team) {
                 // Two documents of the team that permit different modes permit what both do.
                 permitted_modes = Some(match permitted_modes {
@@ -117,6 +126,7 @@ impl EffectiveRuleset {
             permitted_modes,
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
+            controls,
         }
     }
 
@@ -168,6 +178,18 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn auto_allow_if_sandboxed(&self) -> bool {
         self.auto_allow_if_sandboxed
+    }
+
+    /// What is controlled beside rules, document by document: a call has to pass all.
+    #[must_use]
+    pub fn controls(&self) -> &[Controls] {
+        &self.controls
+    }
+
+    /// Whether the team permits a model, by its name; see [`Controls::permits_model`].
+    #[must_use]
+    pub fn permits_model(&self, model: &str) -> bool {
+        self.controls.iter().all(|controls| controls.permits_model(model))
     }
 
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.

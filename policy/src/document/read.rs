@@ -1,5 +1,7 @@
 //! From the syntax tree of a document to a [`PolicyDocument`], collecting every fault on the way.
 
+mod controls;
+
 use std::{collections::BTreeSet, ops::Range};
 
 use jsonc_parser::{
@@ -44,6 +46,7 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         permitted_modes: document.settings.permitted_modes,
         managed_rules_only: document.settings.managed_rules_only,
         auto_allow_if_sandboxed: document.settings.auto_allow_if_sandboxed.filter(|allowed| !allowed),
+        controls: document.settings.controls.without_grants(),
         ..Settings::default()
     };
     document
@@ -210,7 +213,18 @@ impl<'a> Reader<'a> {
 
     fn top(&mut self, object: &Object<'_>) {
         // Schema references are what editors need to help; they say nothing.
-        let known = ["$schema", "version", "permissions", "modes", "locks", "sandbox"];
+        let known = [
+            "$schema",
+            "version",
+            "permissions",
+            "modes",
+            "locks",
+            "sandbox",
+            "mcp",
+            "repositories",
+            "browser",
+            "models",
+        ];
         self.keys(object, "the policy", &known, |this, key, property| match key {
             "version" => this.version(&property.value),
             "permissions" => {
@@ -239,6 +253,7 @@ impl<'a> Reader<'a> {
                     this.sandbox(object);
                 }
             }
+            "mcp" | "repositories" | "browser" | "models" => this.control(key, property),
             _ => {}
         });
     }

@@ -7,10 +7,11 @@ use crate::{
     call::Search,
     facts::FactsNeeded,
     request::Workspace,
+    rule::file_of,
     shell::{CommandClass, FileTarget},
 };
 
-use super::{commands, world::resolve};
+use super::{commands, controls, world::resolve};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
@@ -48,12 +49,17 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
             }
             needed.paths(base);
         }
-        Action::Fetch { .. }
-        | Action::Search(Search::Web { .. })
-        | Action::Mcp { .. }
+        Action::Fetch { urls } => needed.paths(urls.iter().filter_map(|url| file_behind(url))),
+        Action::Browser { url } => needed.paths(url.iter().filter_map(|url| file_behind(url))),
+        Action::Mcp { server, tool } => {
+            needed.mcp_servers = controls::splits(server, tool)
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect();
+        }
+        Action::Search(Search::Web { .. })
         | Action::Agent { .. }
         | Action::Skill { .. }
-        | Action::Browser { .. }
         | Action::LeavePlan
         | Action::Internal
         | Action::Other => {}
@@ -61,13 +67,20 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
     FactsNeeded {
         paths: needed.paths.into_iter().collect(),
         programs: needed.programs.into_iter().collect(),
+        mcp_servers: needed.mcp_servers,
     }
+}
+
+/// The file that a `file:` address stands for.
+fn file_behind(url: &str) -> Option<AbsPath> {
+    file_of(url).map(|path| AbsPath::root().join(&path))
 }
 
 #[derive(Default)]
 struct Needed {
     paths: BTreeSet<AbsPath>,
     programs: BTreeSet<String>,
+    mcp_servers: Vec<String>,
 }
 
 impl Needed {
@@ -100,9 +113,6 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Unknown(_) => None,
         }));
         // An address of a file is read like one.
-        needed.paths(command.urls.iter().filter_map(|url| {
-            let rest = url.strip_prefix("file://")?;
-            Some(AbsPath::root().join(rest.find('/').and_then(|at| rest.get(at..))?))
-        }));
+        needed.paths(command.urls.iter().filter_map(|url| file_behind(url)));
     }
 }

@@ -16,7 +16,7 @@ use portcullis_policy::{
     AbsPath, DocumentOrigin, EffectiveRuleset, Facts, Layer, Mode, PolicyDocument, Request, Verdict,
     call::normalise,
     evaluate,
-    facts::{PathFact, PathKind, Repository, SandboxOffer},
+    facts::{Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repository, SandboxOffer},
     facts_needed,
     request::{Interactivity, Workspace},
 };
@@ -173,6 +173,12 @@ impl Case {
                 root: workspace.root.clone(),
                 executing_keys: Vec::new(),
             },
+            mcp_servers: needed
+                .mcp_servers
+                .first()
+                .map(|name| approved(name))
+                .into_iter()
+                .collect(),
             project_trusted: trusted,
             sandbox: SandboxOffer::None,
             ..Facts::default()
@@ -190,6 +196,21 @@ impl Case {
                 sandboxed_execution: false,
             },
         )
+    }
+}
+
+/// The MCP server that the agent means. The cases take it as approved.
+fn approved(name: &str) -> McpServer {
+    McpServer {
+        name: name.to_owned(),
+        launch: Launch::Command {
+            words: vec![format!("mcp-{name}")],
+            environment: Vec::new(),
+        },
+        place: ConfiguredIn::User,
+        file: "/home/dev/.claude.json".to_owned(),
+        read_only_tools: std::collections::BTreeSet::new(),
+        approval: Approval::Given,
     }
 }
 
