@@ -5,9 +5,11 @@
 
 mod args;
 mod audit;
+mod confirm;
 mod decide;
 mod failure;
 mod hook;
+mod mcp;
 mod output;
 mod policy;
 mod run;
@@ -68,6 +70,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Decide(command) => in_runtime(decide::main(&command, &cli.host)),
         Command::Policy(command) => in_runtime(policy::main(&command, &cli.host)),
         Command::Audit(command) => in_runtime(audit::main(&command, &cli.host)),
+        Command::Mcp(command) => in_runtime(mcp::main(&command, &cli.host)),
         Command::Trust(command) => in_runtime(trust::main(&command, &cli.host)),
         Command::Status(command) => in_runtime(status::main(&command, &cli.host)),
         Command::Completions { shell } => {

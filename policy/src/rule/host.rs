@@ -47,8 +47,8 @@ impl HostPattern {
             });
         }
         for (at, c) in text.char_indices() {
-            if !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*') || (!c.is_ascii() && !c.is_control()))
-            {
+            let fine = c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');
+            if !fine && (c.is_ascii() || c.is_control()) {
                 let span = at..at + c.len_utf8();
                 let hint = if matches!(c, '/' | ':' | '?' | '#') {
                     format!("write `domain:{}`: scheme, port and path do not count", host_only(text))
