@@ -50,6 +50,8 @@ pub struct Question {
     pub session_allow: Vec<String>,
     /// Deny rules from flags of the session.
     pub session_deny: Vec<String>,
+    /// All configured MCP servers count as approved in this session.
+    pub approve_mcp_servers: bool,
     pub(crate) execution: Option<Execution>,
 }
 
@@ -78,6 +80,7 @@ impl Question {
             tool_use_id: String::new(),
             session_allow: Vec::new(),
             session_deny: Vec::new(),
+            approve_mcp_servers: false,
             execution: None,
         }
     }
@@ -127,12 +130,14 @@ impl Question {
                 input_json: Value::Object(self.input.clone()).to_string().into_bytes(),
                 tool_use_id: self.tool_use_id.clone(),
             }),
-            session_rules: (!self.session_allow.is_empty() || !self.session_deny.is_empty()).then(|| {
-                v1::SessionRules {
+            session_rules: (!self.session_allow.is_empty()
+                || !self.session_deny.is_empty()
+                || self.approve_mcp_servers)
+                .then(|| v1::SessionRules {
                     allow: self.session_allow.clone(),
                     deny: self.session_deny.clone(),
-                }
-            }),
+                    approve_mcp_servers: self.approve_mcp_servers,
+                }),
             execution: self.execution.as_ref().map(|execution| v1::Execution {
                 argv: execution.argv.clone(),
                 timeout: execution

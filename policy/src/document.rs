@@ -21,6 +21,7 @@ pub use schema::{SCHEMA_ID, schema};
 
 use crate::{
     AbsPath, Effect, Layer, Mode,
+    controls::Controls,
     rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern},
 };
 
@@ -83,6 +84,8 @@ pub struct Settings {
     pub protect_agent_directories: Option<bool>,
     /// Whether ignore files of the folders around the project count too. Said by the user's document to the host.
     pub hierarchical_ignore: Option<bool>,
+    /// What is controlled beside rules (team only, but for the session's flag).
+    pub controls: Controls,
 }
 
 impl PolicyDocument {

@@ -3,9 +3,9 @@
 //! A call is taken apart (commands of a line, files, hosts), each part is judged in the order below, and the call is as
 //! strict as its strictest part. For each part the first that decides wins:
 //!
-//! 1. deny rules of all layers;
+//! 1. deny rules of all layers, and what the team controls (modes, repositories, MCP servers, browser origins);
 //! 2. (hooks, once the host runs them);
-//! 3. protected paths, critical paths, Portcullis' own files and commands;
+//! 3. protected paths, critical paths, Portcullis' own files and commands, MCP servers that nobody approved;
 //! 4. ask rules;
 //! 5. allow rules;
 //! 6. the mode's table ([`crate::mode`]);
@@ -14,6 +14,7 @@
 //! Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
 
 mod commands;
+mod controls;
 mod critical;
 mod files;
 mod indirect;
@@ -120,6 +121,9 @@ impl World<'_> {
                 Vec::new(),
             );
         }
+        if let Some(part) = self.judge_repository() {
+            return (vec![part], Vec::new());
+        }
         let mut parts: Vec<Part> = self.judge_tool(Effect::Deny).into_iter().collect();
         if parts.is_empty() {
             parts.extend(self.judge_tool(Effect::Ask));
@@ -145,12 +149,20 @@ impl World<'_> {
                 );
             }
             Action::Search(search) => parts.extend(self.judge_search(search, cover)),
-            Action::Fetch { urls } => parts.extend(urls.iter().map(|url| self.judge_fetch(url))),
-            Action::Browser { url: Some(url) } => parts.push(self.judge_fetch(url)),
+            Action::Fetch { urls } => {
+                parts.extend(urls.iter().filter_map(|url| self.judge_file_address(url)));
+                parts.extend(urls.iter().map(|url| self.judge_fetch(url)));
+            }
+            Action::Browser { url: Some(url) } => {
+                parts.extend(self.judge_origin(Some(url)));
+                parts.extend(self.judge_file_address(url));
+                parts.push(self.judge_fetch(url));
+            }
             Action::Browser { url: None } => {
+                parts.extend(self.judge_origin(None).filter(|_| tool_allow.is_none()));
                 parts.push(self.by_tool(tool_allow, ActionClass::Fetch, "an act on the page that is open"));
             }
-            Action::Mcp { server, tool } => parts.push(self.judge_mcp(server, tool)),
+            Action::Mcp { server, tool } => parts.extend(self.judge_mcp(server, tool)),
             Action::Agent { kind } => parts.push(self.judge_agent(kind)),
             Action::Skill { name, arguments } => parts.push(self.judge_skill(name, arguments)),
             Action::LeavePlan => {
@@ -214,7 +226,6 @@ impl World<'_> {
                 | Action::LeavePlan
                 | Action::Fetch { .. }
                 | Action::Browser { .. }
-                | Action::Mcp { .. }
                 | Action::Agent { .. }
                 | Action::Other
                 | Action::Search(crate::call::Search::Web { .. })
@@ -309,7 +320,9 @@ fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String
             DecidedBy::Control if part.rule.is_some() => {
                 "go on without it; if it is needed, tell the person which line keeps it away".to_owned()
             }
-            DecidedBy::Control => "tell the person; another mode has to be chosen".to_owned(),
+            DecidedBy::Control => {
+                "the team has settled this; tell the person, and do not try it in another form".to_owned()
+            }
             DecidedBy::Protection => "a person has to do this; go on without it, or tell them what to change and why".to_owned(),
             DecidedBy::Mode if world.request.mode == Mode::Plan => {
                 "plan mode only looks: put it into the plan, and leave plan mode to do it".to_owned()

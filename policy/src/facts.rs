@@ -3,9 +3,15 @@
 //! The engine reads no file; the host's daemon looks up what [`crate::facts_needed`] names. What is missing here is the
 //! worst case: an unknown path may lead anywhere, an unknown repository runs programs.
 
+mod mcp;
+mod remotes;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::AbsPath;
+
+pub use mcp::{Approval, ConfiguredIn, Launch, McpServer, plain_name};
+pub use remotes::{Repositories, RepositoryIdentity};
 
 /// Facts about one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +24,10 @@ pub struct Facts {
     pub programs: BTreeMap<String, Option<AbsPath>>,
     /// The repository around the working directory.
     pub repository: Repository,
+    /// Which repositories the call is made in, by their remotes.
+    pub repositories: Repositories,
+    /// The definitions of the MCP server that the call names, from the agent's configuration.
+    pub mcp_servers: Vec<McpServer>,
     /// Whether the person trusts the project on this host.
     pub project_trusted: bool,
     /// Whether the enforcement point will run the command in its sandbox, and how well that holds.
@@ -107,6 +117,8 @@ pub struct FactsNeeded {
     pub programs: Vec<String>,
     /// Folders to look through.
     pub trees: Vec<TreeNeeded>,
+    /// Names that the MCP server of the call may have, as they stand in a tool's name (see [`plain_name`]).
+    pub mcp_servers: Vec<String>,
 }
 
 /// A folder to look through.

@@ -3,6 +3,7 @@
 
 pub mod call;
 pub mod cases;
+pub mod controls;
 pub mod credentials;
 pub mod decision;
 pub mod document;

@@ -17,7 +17,8 @@ use crate::{Effect, Layer, path::PathPattern};
 
 pub use condition::{Condition, input_text};
 pub use cursor::{mcp_entry, terminal_entry};
-pub use host::{HostPattern, host_of};
+pub(crate) use host::percent_decoded;
+pub use host::{HostPattern, file_of, host_of, is_deceptive};
 pub use mcp::McpPattern;
 pub use parse::{InvalidRule, ParsedRule, parse};
 pub use regex::RegexPattern;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
+    controls::Controls,
     document::AutoRun,
     protected::Switches,
     rule::{Matcher, TextPattern},
@@ -30,6 +31,8 @@ pub struct EffectiveRuleset {
     auto_allow_if_sandboxed: bool,
     protection: Switches,
     auto_run: AutoRun,
+    /// Each document's own, of those that have any.
+    controls: Vec<Controls>,
 }
 
 /// A rule, and what `/x` stands for in it.
@@ -67,6 +70,7 @@ impl EffectiveRuleset {
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
         let (mut agents_on, mut agents_off) = (false, false);
+        let mut controls = Vec::new();
         for document in documents {
             let DocumentOrigin { layer, folder, .. } = &document.origin;
             let settings = &document.settings;
@@ -93,6 +97,11 @@ impl EffectiveRuleset {
             if *layer >= Layer::Team {
                 agents_on |= settings.protect_agent_directories == Some(true);
                 agents_off |= settings.protect_agent_directories == Some(false);
+            }
+            // Only the team's document and the session's flags can hold any; with managed rules the flag does not count.
+            if *layer >= Layer::Session && settings.controls != Controls::default() {
+                let own = settings.controls.clone();
+                controls.push(if counts(*layer) { own } else { own.without_grants() });
             }
             if let Some(modes) = settings.permitted_modes.as_ref().filter(|_| *layer >= Layer::Team) {
                 // Two documents of the team that permit different modes permit what both do.
@@ -142,6 +151,7 @@ impl EffectiveRuleset {
                 agent_directories_off: agents_off && !agents_on,
             },
             auto_run,
+            controls,
         }
     }
 
@@ -204,6 +214,18 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn auto_run(&self) -> &AutoRun {
         &self.auto_run
+    }
+
+    /// What is controlled beside rules, document by document: a call has to pass all.
+    #[must_use]
+    pub fn controls(&self) -> &[Controls] {
+        &self.controls
+    }
+
+    /// Whether the team permits a model, by its name; see [`Controls::permits_model`].
+    #[must_use]
+    pub fn permits_model(&self, model: &str) -> bool {
+        self.controls.iter().all(|controls| controls.permits_model(model))
     }
 
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.

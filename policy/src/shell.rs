@@ -23,6 +23,12 @@ mod reader;
 mod settings;
 mod syntax;
 mod targets;
+/// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.
+#[must_use]
+pub fn changes_what_runs(variable: &str) -> bool {
+    variables::is_dangerous(variable)
+}
+
 #[cfg(test)]
 mod tests;
 mod variables;

@@ -77,7 +77,7 @@ fn example(schema: &Value, root: &Value, key: &str, choices: &mut Choices<'_>) -
                     out.insert(name.clone(), example(inner, root, name, choices));
                 }
             }
-            fitting(&mut out);
+            fitting(key, &mut out);
             Value::Object(out)
         }
         _ => json!("anything"),
@@ -85,7 +85,17 @@ fn example(schema: &Value, root: &Value, key: &str, choices: &mut Choices<'_>) -
 }
 
 /// Gives a rule words that fit its spelling and its condition: what goes with what, a schema does not say.
-fn fitting(object: &mut Map<String, Value>) {
+fn fitting(key: &str, object: &mut Map<String, Value>) {
+    match key {
+        "servers" | "deny" if !object.contains_key("rule") => {
+            object.remove("url");
+            object.insert("command".to_owned(), json!("npx -y @corp/*"));
+        }
+        "repositories" if object.get("requireKnown") == Some(&json!(true)) => {
+            object.insert("known".to_owned(), json!(["github.com/corp/*"]));
+        }
+        _ => {}
+    }
     if !object.contains_key("rule") {
         return;
     }
@@ -106,6 +116,9 @@ fn word(key: &str) -> &'static str {
         "not_match" => "git push",
         "name" | "advice" => "some words",
         "mcpAllowlist" => "github:*",
+        "known" | "blocked" => "github.com/corp/*",
+        "origins" => "https://docs.example",
+        "url" => "https://mcp.corp.example/*",
         "terminalAllowlist" => "git log",
         "command" => "git log.*",
         "input" => ".*",

@@ -4,7 +4,9 @@
 //! program or writes a file. Bounded in steps and in time; blocking, so it runs on a thread of its own.
 
 pub mod documents;
+pub mod mcp;
 pub mod programs;
+pub mod remotes;
 pub mod repository;
 pub mod resolve;
 pub mod trees;
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 use portcullis_proto::convert::{InvalidMessage, facts_needed};
 use portcullis_proto::v1::{self, HostFacts, PathFact, PathKind, ProgramFact};
 
+use crate::approvals::Approvals;
 use crate::places::Places;
 use crate::trust::Trust;
 
@@ -31,6 +34,8 @@ pub struct Host<'a> {
     pub places: &'a Places,
     /// Trusted projects.
     pub trust: &'a Trust,
+    /// Approved MCP servers.
+    pub approvals: &'a Approvals,
     /// Fingerprint of the host's key.
     pub host_id: &'a str,
     /// The user who asks.
@@ -98,6 +103,20 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
         }
         None => false,
     };
+    let mcp_servers = if needed.mcp_servers.is_empty() {
+        Vec::new()
+    } else {
+        mcp::servers(
+            &needed.mcp_servers,
+            message,
+            project.as_deref(),
+            project_trusted,
+            host,
+            &mut failures,
+        )
+    };
+    let folders = workspace.roots.iter().map(PathBuf::from).chain([cwd.to_path_buf()]);
+    let repositories = remotes::repositories(folders, host.places.home.as_deref());
     let documents = documents::read(&host.places.config, project.as_deref(), &mut failures);
     Ok(Gathered {
         facts: HostFacts {
@@ -106,6 +125,8 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
             paths,
             programs,
             repository: Some(repository::repository(cwd)),
+            repositories,
+            mcp_servers,
             project_trusted,
             documents,
             sandbox: Some(host.sandbox.clone()),

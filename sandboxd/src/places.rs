@@ -34,6 +34,8 @@ pub struct Places {
     pub config: PathBuf,
     /// The folder of our own executable.
     pub programs: PathBuf,
+    /// The home folder of the user whom the daemon serves, where agents keep their configuration.
+    pub home: Option<PathBuf>,
 }
 
 impl Places {
@@ -68,6 +70,7 @@ impl Places {
             data: absolute(data)?,
             config: absolute(config)?,
             programs,
+            home: etcetera::home_dir().ok().filter(|home| home.is_absolute()),
         })
     }
 

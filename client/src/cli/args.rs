@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, audit::RecordKind};
 use portcullis_policy::Verdict;
 
-use super::{failure::Failure, policy::TestArgs};
+use super::{failure::Failure, mcp::McpCommand, policy::TestArgs};
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
 #[derive(Debug, Parser)]
@@ -37,6 +37,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Audit(AuditCommand),
     Trust(TrustArgs),
+    /// Lists MCP servers, approves them, and takes approvals back.
+    #[command(subcommand)]
+    Mcp(McpCommand),
     Status(StatusArgs),
     /// Prints a completion script for a shell.
     Completions {
@@ -145,6 +148,9 @@ pub(crate) struct SessionArgs {
     /// Nobody can be asked: an ask becomes a deny.
     #[arg(long)]
     pub(crate) headless: bool,
+    /// All configured MCP servers count as approved in this session. Rules and the mode still judge their tools.
+    #[arg(long)]
+    pub(crate) approve_mcps: bool,
 }
 
 /// Form of the output.

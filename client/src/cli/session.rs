@@ -18,6 +18,7 @@ impl SessionArgs {
         if self.headless {
             question.interactivity = Interactivity::Headless;
         }
+        question.approve_mcp_servers = self.approve_mcps;
         question.session_allow = self.allowed_tools.iter().flat_map(|rules| split(rules)).collect();
         question.session_deny = self.disallowed_tools.iter().flat_map(|rules| split(rules)).collect();
     }

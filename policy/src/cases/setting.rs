@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     AbsPath, Facts, Mode, Request, ToolCall,
-    facts::{PathFact, PathKind, Repository, SandboxOffer, Tree},
+    facts::{Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repository, SandboxOffer, Tree},
     facts_needed,
     request::{Interactivity, Workspace},
 };
@@ -93,6 +93,12 @@ impl Setting {
                     .iter()
                     .map(|name| (name.clone(), program(name)))
                     .collect(),
+                mcp_servers: needed
+                    .mcp_servers
+                    .first()
+                    .map(|name| approved(name))
+                    .into_iter()
+                    .collect(),
                 trees: needed
                     .trees
                     .iter()
@@ -167,6 +173,21 @@ impl Setting {
         } else {
             PathKind::Absent
         }
+    }
+}
+
+/// The MCP server that the agent means. The cases take it as approved.
+fn approved(name: &str) -> McpServer {
+    McpServer {
+        name: name.to_owned(),
+        launch: Launch::Command {
+            words: vec![format!("mcp-{name}")],
+            environment: Vec::new(),
+        },
+        place: ConfiguredIn::User,
+        file: "the configuration of the case".to_owned(),
+        read_only_tools: BTreeSet::new(),
+        approval: Approval::Given,
     }
 }
 

@@ -69,6 +69,12 @@ pub(super) enum Shape {
     Modes,
     /// A list of rules: texts, or objects as [`RULE`] describes them.
     Rules,
+    /// A text, or the words of one in a list.
+    TextOrWords(usize),
+    /// A list of objects.
+    Objects(&'static Section),
+    /// A list of texts or objects.
+    TextsOrObjects(&'static Section),
     /// Another object.
     Section(&'static Section),
 }
@@ -230,6 +236,105 @@ pub(super) const IGNORE: Section = section(
             Shape::Boolean,
             "Whether `.cursorignore` files in the folders around the project count too; in the user's document.",
         ),
+    ],
+);
+
+/// `mcp`.
+pub(super) const MCP: Section = section(
+    "`mcp`",
+    &[
+        team(
+            "servers",
+            Shape::Objects(&MCP_SERVER),
+            "Servers that the team approves, by how they are launched.",
+        ),
+        team("onlyListed", Shape::Boolean, "Tools of all other servers are denied."),
+        team(
+            "deny",
+            Shape::TextsOrObjects(&MCP_DENIED),
+            "Servers whose tools are denied.",
+        ),
+    ],
+);
+
+const SERVER_NAME: Key = key("name", Shape::Text(MAX_WORDS), "The configured name.");
+const SERVER_COMMAND: Key = key(
+    "command",
+    Shape::TextOrWords(MAX_WORDS),
+    "The command it is launched with; `*` stands for anything within a word, and at the end for further words.",
+);
+const SERVER_URL: Key = key(
+    "url",
+    Shape::Text(MAX_WORDS),
+    "Its address, `*` for anything behind the host.",
+);
+
+/// An entry of `mcp.servers`.
+pub(super) const MCP_SERVER: Section = section(
+    "an entry of `mcp.servers`",
+    &[
+        SERVER_NAME,
+        SERVER_COMMAND,
+        SERVER_URL,
+        key("tools", Shape::Section(&MCP_TOOLS), "Which of its tools may be called."),
+        key(
+            "networkMode",
+            Shape::Word(&["sandbox_json_only", "sandbox_json_plus_defaults", "allow_all"]),
+            "Its network, once this program starts servers; kept, not enforced yet.",
+        ),
+    ],
+);
+
+/// An entry of `mcp.deny`.
+pub(super) const MCP_DENIED: Section = section("an entry of `mcp.deny`", &[SERVER_NAME, SERVER_COMMAND, SERVER_URL]);
+
+/// `tools` of an entry of `mcp.servers`.
+pub(super) const MCP_TOOLS: Section = section(
+    "`tools`",
+    &[
+        key("allow", Shape::Texts, "Only these tools, `*` for anything."),
+        key("deny", Shape::Texts, "Not these tools."),
+        key("readOnly", Shape::Texts, "Tools that are known to change nothing."),
+    ],
+);
+
+/// `repositories`.
+pub(super) const REPOSITORIES: Section = section(
+    "`repositories`",
+    &[
+        team(
+            "blocked",
+            Shape::Texts,
+            "Repositories in which every call is denied, by any of their remotes.",
+        ),
+        team("known", Shape::Texts, "The repositories that the team knows."),
+        team("requireKnown", Shape::Boolean, "In all others every call is denied."),
+    ],
+);
+
+/// `browser`.
+pub(super) const BROWSER: Section = section(
+    "`browser`",
+    &[
+        team(
+            "origins",
+            Shape::Texts,
+            "The only origins that a browser may be sent to.",
+        ),
+        team("blocked", Shape::Texts, "Origins that no browser may be sent to."),
+    ],
+);
+
+/// `models`.
+pub(super) const MODELS: Section = section(
+    "`models`",
+    &[
+        team(
+            "allowed",
+            Shape::Texts,
+            "The only models that may judge in the automatic modes.",
+        ),
+        team("blocked", Shape::Texts, "Models that may not."),
     ],
 );
 

@@ -1,5 +1,6 @@
 //! From the syntax tree of a document to a [`PolicyDocument`], collecting every fault on the way.
 
+mod controls;
 mod protection;
 
 use std::{collections::BTreeSet, ops::Range};
@@ -58,6 +59,7 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         auto_allow_if_sandboxed: document.settings.auto_allow_if_sandboxed.filter(|allowed| !allowed),
         protect_agent_directories: document.settings.protect_agent_directories.filter(|on| *on),
         hierarchical_ignore: document.settings.hierarchical_ignore,
+        controls: document.settings.controls.without_grants(),
         ..Settings::default()
     };
     document
@@ -251,6 +253,7 @@ impl<'a> Reader<'a> {
                 "sandbox" => this.sandbox(object),
                 "protection" => this.protection(object),
                 "ignore" => this.ignore(object),
+                "mcp" | "repositories" | "browser" | "models" => this.control(key, object),
                 _ => {}
             }
         });

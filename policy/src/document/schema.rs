@@ -66,6 +66,16 @@ fn value(key: &Key) -> Value {
         Shape::Mode => json!({ "$ref": "#/$defs/mode" }),
         Shape::Modes => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/mode" } }),
         Shape::Rules => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
+        Shape::TextOrWords(most) => json!({
+            "oneOf": [
+                { "type": "string", "minLength": 1, "maxLength": most },
+                { "type": "array", "minItems": 1, "items": { "type": "string" } },
+            ],
+        }),
+        Shape::Objects(section) => json!({ "type": "array", "items": object(section) }),
+        Shape::TextsOrObjects(section) => {
+            json!({ "type": "array", "items": { "oneOf": [{ "type": "string", "minLength": 1 }, object(section)] } })
+        }
         Shape::Section(section) => object(section),
     };
     if let Some(out) = out.as_object_mut() {

@@ -7,10 +7,11 @@ use crate::{
     call::Search,
     facts::{FactsNeeded, TreeNeeded},
     request::Workspace,
+    rule::file_of,
     shell::{CommandClass, FileTarget},
 };
 
-use super::{commands, trees, world::resolve};
+use super::{commands, controls, trees, world::resolve};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
@@ -51,12 +52,17 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
             }
             needed.paths(base);
         }
-        Action::Fetch { .. }
-        | Action::Search(Search::Web { .. })
-        | Action::Mcp { .. }
+        Action::Fetch { urls } => needed.paths(urls.iter().filter_map(|url| file_behind(url))),
+        Action::Browser { url } => needed.paths(url.iter().filter_map(|url| file_behind(url))),
+        Action::Mcp { server, tool } => {
+            needed.mcp_servers = controls::splits(server, tool)
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect();
+        }
+        Action::Search(Search::Web { .. })
         | Action::Agent { .. }
         | Action::Skill { .. }
-        | Action::Browser { .. }
         | Action::LeavePlan
         | Action::Internal
         | Action::Other => {}
@@ -69,7 +75,13 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
             .into_iter()
             .map(|(folder, deep)| TreeNeeded { folder, deep })
             .collect(),
+        mcp_servers: needed.mcp_servers,
     }
+}
+
+/// The file that a `file:` address stands for.
+fn file_behind(url: &str) -> Option<AbsPath> {
+    file_of(url).map(|path| AbsPath::root().join(&path))
 }
 
 #[derive(Default)]
@@ -77,6 +89,7 @@ struct Needed {
     paths: BTreeSet<AbsPath>,
     programs: BTreeSet<String>,
     trees: BTreeMap<AbsPath, bool>,
+    mcp_servers: Vec<String>,
 }
 
 impl Needed {
@@ -115,9 +128,6 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             }
         }
         // An address of a file is read like one.
-        needed.paths(command.urls.iter().filter_map(|url| {
-            let rest = url.strip_prefix("file://")?;
-            Some(AbsPath::root().join(rest.find('/').and_then(|at| rest.get(at..))?))
-        }));
+        needed.paths(command.urls.iter().filter_map(|url| file_behind(url)));
     }
 }

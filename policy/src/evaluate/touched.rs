@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
+    controls::Remote,
     protected::Switches,
-    rule::{Matcher, PathVerb, Rule, host_of},
+    rule::{Matcher, PathVerb, Rule, file_of, host_of},
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
@@ -70,13 +71,11 @@ impl World<'_> {
     pub(super) fn judge_urls<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
         command.urls.iter().filter_map(|url| {
             let subject = format!("contacts {url}");
-            if let Some(path) = url.strip_prefix("file://") {
-                let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or("/");
-                let part = self.judge_path(&AbsPath::root().join(path), Access::Read, Cover::None);
+            if let Some(path) = file_of(url) {
+                let part = self.judge_path(&AbsPath::root().join(&path), Access::Read, Cover::None);
                 return (part.verdict != Verdict::Allow).then_some(part);
             }
-            let spelled = if url.contains("://") { url.clone() } else { format!("https://{url}") };
-            let host = host_of(&spelled);
+            let host = host_contacted(url);
             let ids = self.rules.index().hosts(host.as_deref());
             let narrows = |rule: &Rule| rule.effect != Effect::Allow;
             match &host {
@@ -211,4 +210,20 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
     );
     out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
     out
+}
+
+/// The host that a word of a command leads to: an address of any scheme, `host/path`, or `user@host:path`.
+fn host_contacted(word: &str) -> Option<String> {
+    let web = match word.split_once("://") {
+        None => return host_of(&format!("https://{word}")).or_else(|| host_of_remote(word)),
+        Some((scheme, _)) => scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"),
+    };
+    if web { host_of(word) } else { host_of_remote(word) }
+}
+
+fn host_of_remote(word: &str) -> Option<String> {
+    match Remote::parse(word)? {
+        Remote::At { host, .. } => Some(host),
+        Remote::Local => None,
+    }
 }

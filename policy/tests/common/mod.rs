@@ -9,7 +9,7 @@ use portcullis_policy::{
     AbsPath, Decision, DocumentOrigin, EffectiveRuleset, Facts, Layer, Mode, PolicyDocument, Request, ToolCall,
     call::normalise,
     evaluate,
-    facts::{PathFact, PathKind, Repository, Tree},
+    facts::{Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repository, Tree},
     facts_needed,
     request::{Interactivity, Workspace},
 };
@@ -79,6 +79,13 @@ pub(crate) fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
             root: workspace.root.clone(),
             executing_keys: Vec::new(),
         },
+        // The server that the agent means, approved.
+        mcp_servers: needed
+            .mcp_servers
+            .first()
+            .map(|name| server(name))
+            .into_iter()
+            .collect(),
         project_trusted: true,
         trees: needed
             .trees
@@ -92,6 +99,21 @@ pub(crate) fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
             })
             .collect(),
         ..Facts::default()
+    }
+}
+
+/// An approved MCP server of the person's own.
+pub(crate) fn server(name: &str) -> McpServer {
+    McpServer {
+        name: name.to_owned(),
+        launch: Launch::Command {
+            words: vec![format!("mcp-{name}")],
+            environment: Vec::new(),
+        },
+        place: ConfiguredIn::User,
+        file: "/home/dev/.claude.json".to_owned(),
+        read_only_tools: std::collections::BTreeSet::new(),
+        approval: Approval::Given,
     }
 }
 

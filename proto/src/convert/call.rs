@@ -233,18 +233,25 @@ fn other_folder(agent: &str, call: &ToolCall, workspace: &Workspace) -> Result<O
 
 /// The rules of the session's flags as a document; `None` if there are none.
 fn session_document(rules: v1::SessionRules) -> Result<Option<PolicyDocument>, InvalidMessage> {
-    let v1::SessionRules { allow, deny } = rules;
+    let v1::SessionRules {
+        allow,
+        deny,
+        approve_mcp_servers,
+    } = rules;
     for (field, list) in [("session_rules.allow", &allow), ("session_rules.deny", &deny)] {
         check::count(field, list, MAX_SESSION_RULES)?;
         for (at, rule) in list.iter().enumerate() {
             check::length(&format!("{field}[{at}]"), rule, MAX_RULE)?;
         }
     }
-    if allow.is_empty() && deny.is_empty() {
+    if allow.is_empty() && deny.is_empty() && !approve_mcp_servers {
         return Ok(None);
     }
     EffectiveRuleset::session_document(&allow, &deny)
-        .map(Some)
+        .map(|mut document| {
+            document.settings.controls.approve_mcp_servers = approve_mcp_servers;
+            Some(document)
+        })
         .map_err(|faults| session_fault(&allow, &deny, &faults))
 }
 

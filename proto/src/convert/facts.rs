@@ -1,7 +1,9 @@
 //! What a host says about itself and about a call.
 //!
-//! From a host, facts count. From anybody else those that could widen (trust, the sandbox, the repository, programs, the
-//! host's documents) are dropped, so that the worst case holds; the rest is marked as not vouched for.
+//! From a host, facts count. From anybody else those that could widen (trust, the sandbox, the repository, programs, MCP
+//! servers, the host's documents) are dropped, so that the worst case holds; the rest is marked as not vouched for.
+
+mod controls;
 
 mod trees;
 
@@ -106,6 +108,8 @@ pub(super) fn facts(
     let own_secret_paths = check::paths(field, &wire.own_secret_paths, MAX_OWN_PATHS, check::MAX_PATH)?;
     let documents = documents(wire.documents, &mut failures)?;
     let trees = trees::trees(wire.trees)?;
+    let repositories = controls::repositories(wire.repositories)?;
+    let mcp_servers = controls::mcp_servers(wire.mcp_servers)?;
 
     if vouching == Vouching::Nobody {
         let facts = Facts {
@@ -129,6 +133,8 @@ pub(super) fn facts(
         paths,
         programs,
         repository,
+        repositories,
+        mcp_servers,
         project_trusted: wire.project_trusted,
         sandbox,
         failures,

@@ -238,6 +238,7 @@ impl Host {
             data: root.join("data"),
             config: root.join("config"),
             programs: launcher.parent().unwrap().to_path_buf(),
+            home: Some(root.join("home")),
         };
         let workspace = root.join("ws");
         std::fs::create_dir_all(&workspace).unwrap();

@@ -73,6 +73,7 @@ impl Snapshots {
             parts.add(&key);
         }
         if let Some(session) = &question.session_document {
+            parts.add(&[u8::from(session.settings.controls.approve_mcp_servers)]);
             for rule in &session.rules {
                 parts.add(rule.effect.to_string().as_bytes());
                 parts.add(rule.source.text.as_bytes());

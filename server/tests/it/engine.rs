@@ -255,6 +255,7 @@ async fn session_rules_count_for_their_call_only() {
             session_rules: Some(v1::SessionRules {
                 allow: list(allow),
                 deny: list(deny),
+                ..Default::default()
             }),
             ..plain()
         }
