@@ -321,7 +321,17 @@ impl Walk<'_> {
             }
         }
         state.elsewhere |= wrapper.is_elsewhere(found);
-        state.remote |= wrapper.remote;
+        // `ssh localhost` stays here.
+        let host = found
+            .operands
+            .first()
+            .and_then(|at| call.fields.get(*at))
+            .and_then(Field::text);
+        let here = host.is_some_and(|host| {
+            let host = host.rsplit('@').next().unwrap_or(host).trim_matches(['[', ']']);
+            host.eq_ignore_ascii_case("localhost") || host == "::1" || host.starts_with("127.")
+        });
+        state.remote |= wrapper.remote && !(here && wrapper.name == "ssh");
         self.budget.spend(1)
     }
 
