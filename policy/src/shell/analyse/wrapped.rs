@@ -545,6 +545,7 @@ impl Walk<'_> {
         // A new shell: of the variables only exported ones arrive, so none is certain.
         let mut inside = state.clone();
         inside.blur(&mut self.budget)?;
+        inside.functions = std::rc::Rc::default();
         for assignment in &call.assignments {
             let value = assignment.value.literal().map_or_else(Value::unknown, Value::literal);
             inside.set(&assignment.name, value, &mut self.budget)?;
@@ -553,6 +554,7 @@ impl Walk<'_> {
             let value = Value {
                 choices: field.single_candidates().cloned().collect(),
                 exact: field.exact,
+                numeric: false,
             };
             inside.set(&number.to_string(), value, &mut self.budget)?;
         }
@@ -562,6 +564,7 @@ impl Walk<'_> {
                 rest.merge(&Value {
                     choices: vec![text.clone()],
                     exact: false,
+                    numeric: false,
                 });
             }
         }
