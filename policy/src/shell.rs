@@ -260,6 +260,8 @@ pub enum CommandClass {
     ChangeDirectory,
     /// Wraps the commands that follow it; adds nothing of its own.
     Wrapper,
+    /// Calls a function that the line has defined before; what it runs is listed where it is defined.
+    Function,
     /// A change of Portcullis' own state, or the end of its processes.
     SelfChange,
     /// Anything else.

@@ -135,9 +135,10 @@ fn sends(analysis: &Analysis, command: &Command, way: Way) -> bool {
         Way::Parameters => {
             program == "set"
                 || analysis
-                    .opaque
+                    .commands
                     .iter()
-                    .any(|opaque| opaque.text.strip_suffix("()") == Some(program))
+                    .flat_map(|inner| &inner.seen_through)
+                    .any(|context| context.label().strip_suffix("()") == Some(program))
         }
     }
 }

@@ -43,6 +43,7 @@ pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits
         parts: limits.parts,
         analysis: Analysis::default(),
         seen: Vec::new(),
+        defining: Vec::new(),
         plain: false,
     };
     if line.len() > limits.bytes {
@@ -81,6 +82,8 @@ struct Walk<'a> {
     analysis: Analysis,
     /// How the current place was reached.
     seen: Vec<Context>,
+    /// Functions whose bodies are being walked.
+    defining: Vec<String>,
     /// The script may be run by a shell that knows less than bash: `sh`, `dash`.
     plain: bool,
 }
@@ -286,7 +289,12 @@ impl Walk<'_> {
                 })?;
             }
             Form::Test(words) => self.test(words, &state)?,
-            Form::Arithmetic(arithmetic) => self.arithmetic(arithmetic, &state, false)?,
+            Form::Arithmetic(arithmetic) => {
+                self.arithmetic(arithmetic, &state, false)?;
+                let mut effects = effects::Effects::default();
+                effects.compute(arithmetic);
+                self.apply(&effects, &mut state)?;
+            }
         }
         Ok(state)
     }
@@ -323,6 +331,7 @@ impl Walk<'_> {
     ) -> Read<State> {
         let mut value = Value {
             choices: Vec::new(),
+            numeric: false,
             exact: words.is_some() && !select,
         };
         for word in words.unwrap_or_default() {
@@ -333,6 +342,7 @@ impl Walk<'_> {
                     value.merge(&Value {
                         choices: vec![choice],
                         exact: true,
+                        numeric: false,
                     });
                 }
             }
@@ -352,28 +362,40 @@ impl Walk<'_> {
         for list in lists {
             effects::of_list(list, &mut effects, &mut self.budget)?;
         }
+        self.apply(&effects, state)
+    }
+
+    /// What a part can change, it may have changed.
+    fn apply(&mut self, effects: &effects::Effects, state: &mut State) -> Read<()> {
         state.elsewhere |= effects.moves;
         if effects.assigns {
-            state.blur(&mut self.budget)?;
+            return state.blur(&mut self.budget);
+        }
+        for (name, numeric) in &effects.names {
+            self.budget.spend(1)?;
+            state.blur_one(name, *numeric);
         }
         Ok(())
     }
 
     fn function(&mut self, name: &str, body: &Node, state: &mut State) -> Read<()> {
-        self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
+        if builtins::is_meaningful(name) {
+            self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
+        }
         let mut inside = state.clone();
         inside.elsewhere = true;
         inside.blur(&mut self.budget)?;
         let mut effects = effects::Effects::default();
         effects::of_node(body, &mut effects, &mut self.budget)?;
         let context = Context::Group(format!("{}()", excerpt(name)));
-        self.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited))?;
+        self.defining.push(name.to_owned());
+        let result = self.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited));
+        self.defining.pop();
+        result?;
+        self.budget.spend(state.functions.len())?;
+        std::rc::Rc::make_mut(&mut state.functions).insert(name.to_owned());
         // It runs whenever its name stands somewhere below.
-        state.elsewhere |= effects.moves;
-        if effects.assigns {
-            state.blur(&mut self.budget)?;
-        }
-        Ok(())
+        self.apply(&effects, state)
     }
 
     /// Notes an assignment that changes what runs.
@@ -393,7 +415,15 @@ impl Walk<'_> {
         let mut assignments = Vec::new();
         for raw in &simple.assignments {
             self.budget.spend(1)?;
-            self.dangerous(&raw.name);
+            // Splits what these read into variables that are not known anyway, and nothing else.
+            let splits = raw.name == "IFS"
+                && fields
+                    .first()
+                    .and_then(|field: &expand::Field| field.text())
+                    .is_some_and(|program| matches!(program, "read" | "mapfile" | "readarray"));
+            if !splits {
+                self.dangerous(&raw.name);
+            }
             let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
             if raw.partial {
                 value = Value::unknown();
@@ -423,12 +453,20 @@ impl Walk<'_> {
             raw: Some((simple, redirects)),
             resolved: false,
         };
-        if only_assigns {
+        let mut effects = effects::Effects::default();
+        effects::of_words(simple, &mut effects);
+        let mut ways = if only_assigns {
             self.run(call, state)?;
-            return Ok((with.clone(), with));
+            (with.clone(), with)
+        } else {
+            drop(with);
+            self.run(call, state)?
+        };
+        if !effects.is_empty() {
+            self.apply(&effects, &mut ways.0)?;
+            self.apply(&effects, &mut ways.1)?;
         }
-        drop(with);
-        self.run(call, state)
+        Ok(ways)
     }
 
     /// Redirections of a compound command: a command without words holds their files.

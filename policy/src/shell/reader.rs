@@ -43,7 +43,7 @@ pub(super) struct Budget {
 /// Bytes of text that are read in one step.
 const BYTES_A_STEP: usize = 32;
 /// Bytes of text that are only searched in one step.
-const SEARCHED_A_STEP: usize = 512;
+const SEARCHED_A_STEP: usize = 64;
 
 impl Budget {
     /// Takes what reading a text costs beyond its words.

@@ -31,6 +31,9 @@ struct Arguments {
     /// Run the lines of this file: a JSON list of texts
     #[arg(long, value_name = "FILE")]
     lines: Option<PathBuf>,
+    /// Measure the analysis of hostile lines, and compare nothing
+    #[arg(long)]
+    hostile: bool,
     /// Run this line only, and show all
     #[arg(long)]
     line: Option<String>,
@@ -47,6 +50,18 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    if arguments.hostile {
+        let measured = portcullis_differential::hostile::measure(include_str!("../../cases/hostile-lines.json"))?;
+        for kind in measured {
+            println!(
+                "{:>7.1} ms  {:>5} commands  {}",
+                kind.took.as_secs_f64() * 1e3,
+                kind.commands,
+                kind.name
+            );
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let own = std::env::current_exe().map_err(|error| format!("cannot find the own program: {error}"))?;
     let programs = own.parent().ok_or("the own program has no folder")?.to_path_buf();
     if let Some(file) = &arguments.lines {

@@ -55,6 +55,13 @@ const TABLE: &[(&str, &str, bool, bool)] = &[
     ("**/src/**", "/w/app/src/y", true, true),
     ("one/*", "/w/app/one/two/three", true, true),
     ("one/*", "/w/app/one", false, false),
+    // No class takes a slash in, and one that is cut by a slash is none.
+    ("x[!a]y", "/w/app/xby", true, true),
+    ("x[!a]y", "/w/app/x/y", false, false),
+    ("x[^]a]y", "/w/app/x/y", false, false),
+    ("d/[a/b]/c", "/w/app/d/[a/b]/c", true, true),
+    ("d/[a/b]c", "/w/app/d/ac", false, false),
+    ("d/[+-9]x", "/w/app/d/1x", false, true),
     ("docs/*.md", "/w/app/docs/a.md", true, true),
     ("docs/*.md", "/w/app/docs/api/x.md", false, false),
     ("**", "/w/app/x/y", true, true),

@@ -4,9 +4,56 @@ use super::{Call, Value, Walk, Ways, excerpt};
 use crate::shell::{
     Context, OpaqueReason,
     expand::{Field, State, lookup},
-    reader::Read,
+    reader::{self, Dialect, Read},
     settings,
 };
+
+/// Whether the analysis rests on what a command of this name does, so that a function of the name changes what is read.
+pub(super) fn is_meaningful(name: &str) -> bool {
+    const BUILTINS: &[&str] = &[
+        ".",
+        "alias",
+        "bind",
+        "break",
+        "cd",
+        "chdir",
+        "compgen",
+        "complete",
+        "continue",
+        "declare",
+        "enable",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "getopts",
+        "hash",
+        "jobs",
+        "let",
+        "local",
+        "mapfile",
+        "popd",
+        "printf",
+        "pushd",
+        "read",
+        "readarray",
+        "readonly",
+        "return",
+        "set",
+        "shift",
+        "shopt",
+        "source",
+        "test",
+        "trap",
+        "typeset",
+        "unalias",
+        "unset",
+        "wait",
+        "[",
+        "setopt",
+    ];
+    BUILTINS.contains(&name) || crate::shell::class::is_wrapper(name)
+}
 
 impl Walk<'_> {
     /// Handles a builtin; `None` if it is none of these.
@@ -20,12 +67,17 @@ impl Walk<'_> {
             "unset" => {
                 for field in arguments {
                     self.index_in(field, state);
+                    self.budget.spend(after.functions.len())?;
                     match field.text() {
                         Some(name) => {
+                            std::rc::Rc::make_mut(&mut after.functions).remove(name);
                             self.dangerous(name);
                             after.set(name, Value::unknown(), &mut self.budget)?;
                         }
-                        None => after.blur(&mut self.budget)?,
+                        None => {
+                            after.functions = std::rc::Rc::default();
+                            after.blur(&mut self.budget)?;
+                        }
                     }
                 }
             }
@@ -99,7 +151,9 @@ impl Walk<'_> {
                 }
             }
             "trap" => {
-                self.opaque("trap", OpaqueReason::Redefinition);
+                if !self.cleans_up(arguments)? {
+                    self.opaque("trap", OpaqueReason::Redefinition);
+                }
                 let script = arguments
                     .iter()
                     .find(|field| field.text().is_none_or(|text| !text.starts_with('-')));
@@ -147,6 +201,7 @@ impl Walk<'_> {
                     None => {}
                 }
                 after.elsewhere = true;
+                after.functions = std::rc::Rc::default();
                 after.blur(&mut self.budget)?;
             }
             _ => return Ok(None),
@@ -263,6 +318,30 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether `trap` only says what runs when the script ends, and that changes neither directory nor variables for
+    /// anything that runs after it.
+    fn cleans_up(&mut self, arguments: &[Field]) -> Read<bool> {
+        let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
+        let Some([script, signals @ ..]) = texts.as_deref() else {
+            return Ok(false);
+        };
+        let ends = |signal: &&str| {
+            let name = signal.to_ascii_uppercase();
+            let name = name.strip_prefix("SIG").unwrap_or(&name);
+            matches!(
+                name,
+                "EXIT" | "INT" | "TERM" | "HUP" | "QUIT" | "0" | "1" | "2" | "3" | "15"
+            )
+        };
+        if signals.is_empty() || script.starts_with('-') || !signals.iter().all(ends) {
+            return Ok(false);
+        }
+        let (list, fault) = reader::read(script, Dialect::Bash, &mut self.budget);
+        let mut effects = super::effects::Effects::default();
+        super::effects::of_list(&list, &mut effects, &mut self.budget)?;
+        Ok(fault.is_none() && effects.is_empty())
     }
 
     /// Builtins that fill variables with text that is not known.

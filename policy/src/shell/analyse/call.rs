@@ -118,6 +118,17 @@ impl Walk<'_> {
     }
 
     fn known_program(&mut self, name: &str, call: &Call<'_>, state: State, index: usize) -> Read<Ways> {
+        if call.raw.is_some() && call.fields.first().and_then(Field::text) == Some(name) {
+            if self.defining.iter().any(|function| function == name) {
+                // It calls itself: nobody can say how often.
+                self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
+            } else if state.functions.contains(name)
+                && let Some(command) = self.analysis.commands.get_mut(index)
+                && command.class == CommandClass::Other
+            {
+                command.class = CommandClass::Function;
+            }
+        }
         if let Some(ways) = self.builtin(name, call, &state)? {
             return Ok(ways);
         }

@@ -360,6 +360,7 @@ impl Walk<'_> {
         // A new shell: of the variables only exported ones arrive, so none is certain.
         let mut inside = state.clone();
         inside.blur(&mut self.budget)?;
+        inside.functions = std::rc::Rc::default();
         for assignment in &call.assignments {
             let value = assignment.value.literal().map_or_else(Value::unknown, Value::literal);
             inside.set(&assignment.name, value, &mut self.budget)?;
@@ -368,6 +369,7 @@ impl Walk<'_> {
             let value = Value {
                 choices: field.single_candidates().cloned().collect(),
                 exact: field.exact,
+                numeric: false,
             };
             inside.set(&number.to_string(), value, &mut self.budget)?;
         }
@@ -377,6 +379,7 @@ impl Walk<'_> {
                 rest.merge(&Value {
                     choices: vec![text.clone()],
                     exact: false,
+                    numeric: false,
                 });
             }
         }
