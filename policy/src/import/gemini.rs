@@ -334,6 +334,13 @@ fn emit(draft: &mut Draft<'_>, rule: &Rule, rules: &[Rule], sound: bool) {
             Tool::Named { reads: true, .. } if only_rest => {
                 refused.push(format!("reading by `{name}` is left to the mode"));
             }
+            // Gemini's own tools reach no further than the workspace.
+            Tool::Named {
+                allow: Some("Read"), ..
+            } if allows => natives.push(NativeRule::cursor("Read(**)")),
+            Tool::Named {
+                allow: Some("Edit"), ..
+            } if allows => natives.push(NativeRule::cursor("Write(**)")),
             Tool::Named { deny, allow, .. } => {
                 natives.push(with_input(rule, if allows { allow.unwrap_or(deny) } else { deny }));
             }
