@@ -203,14 +203,6 @@ impl World<'_> {
     }
 
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {
-        self.allowed_by_text_if(command, |_| true)
-    }
-
-    fn allowed_by_text_if(
-        &self,
-        command: &Command,
-        also: impl Fn(&crate::rule::TextPattern) -> bool,
-    ) -> Option<RuleId> {
         let narrow = texts::narrow(command);
         let ids = self.rules.index().shell(texts::programs(&narrow));
         let escapes = escapes(command);
@@ -229,14 +221,12 @@ impl World<'_> {
                         && (pattern.is_exact() || !escapes)
                         && !pattern.is_everything()
                         && narrow.iter().any(|text| pattern.matches(text))
-                        && also(pattern)
                 })
             })
             .min_by_key(exact_first)
     }
 
-    /// What runs as somebody else is allowed only by a rule on the line that says so, program included:
-    /// `Bash(sudo systemctl status *)`.
+    /// What runs as somebody else is allowed only by a rule on the line that says so: `Bash(sudo systemctl status *)`.
     fn allowed_with_its_wrapper(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<RuleId> {
         let label = command.seen_through.iter().rev().find_map(|context| match context {
             Context::Changing(label) if !is_feeder(label) => Some(first_word(label)),
@@ -257,7 +247,10 @@ impl World<'_> {
                 // `sudo *` names the wrapper alone: it would cover every program there is.
                 let before = outer.words.len().saturating_sub(command.words.len()).max(1);
                 let anything = texts::with_any_program(outer, before);
-                self.allowed_by_text_if(outer, |pattern| !pattern.matches(&anything))
+                self.allowed_by_text(outer).filter(|id| {
+                    let rule = self.rule(*id).map(|rule| &rule.matcher);
+                    !matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
+                })
             })
     }
 
