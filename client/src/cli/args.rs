@@ -8,7 +8,11 @@ use jiff::Timestamp;
 use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, audit::RecordKind};
 use portcullis_policy::Verdict;
 
-use super::{failure::Failure, mcp::McpCommand, policy::TestArgs};
+use super::{
+    failure::Failure,
+    mcp::McpCommand,
+    policy::{ImportArgs, TestArgs},
+};
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
 #[derive(Debug, Parser)]
@@ -293,6 +297,7 @@ pub(crate) enum PolicyCommand {
         server: ServerArgs,
     },
     Test(TestArgs),
+    Import(ImportArgs),
     /// Prints the text of a version.
     #[command(after_help = "Exit codes: 0 printed, 1 failed (no such version), 5 the server cannot be reached.")]
     Get {

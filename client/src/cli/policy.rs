@@ -1,5 +1,6 @@
-//! `portcullis policy`: pushes, reads and tests policies. Faults of a text are shown in it, all at once.
+//! `portcullis policy`: pushes, reads, tests and imports policies. Faults of a text are shown in it, all at once.
 
+mod import;
 mod test;
 
 use std::{
@@ -23,6 +24,7 @@ use super::{
     faults::render_parts,
     output::{self, printable},
 };
+pub(crate) use import::ImportArgs;
 pub(crate) use test::TestArgs;
 
 pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8, Failure> {
@@ -56,6 +58,7 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
             output::data(&schema)?;
             Ok(0)
         }
+        PolicyCommand::Import(command) => import::main(command),
         PolicyCommand::Test(command) => test::main(command, host).await,
         PolicyCommand::Get {
             version,

@@ -34,10 +34,7 @@ impl Allowlists {
     /// The modes in which the lists count.
     #[must_use]
     pub fn modes() -> Vec<Mode> {
-        ["auto-review", "allowlist", "allowlist-sandbox"]
-            .iter()
-            .filter_map(|word| word.parse().ok())
-            .collect()
+        vec![Mode::AutoReview, Mode::Allowlist, Mode::AllowlistSandbox]
     }
 
     /// Leaves of a text that is not understood what allows nothing: a list that is there still takes the place of others.

@@ -249,7 +249,15 @@ impl World<'_> {
                         .program()
                         .is_some_and(|program| program.rsplit('/').next() == Some(label))
             })
-            .and_then(|outer| self.allowed_by_text(outer))
+            .and_then(|outer| {
+                // `sudo *` names the wrapper alone: it would cover every program there is.
+                let before = outer.words.len().saturating_sub(command.words.len()).max(1);
+                let anything = texts::with_any_program(outer, before);
+                self.allowed_by_text(outer).filter(|id| {
+                    let rule = self.rule(*id).map(|rule| &rule.matcher);
+                    !matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
+                })
+            })
     }
 
     /// Assignments or redirections alone.

@@ -141,6 +141,13 @@ pub(super) fn narrow(command: &Command) -> Vec<String> {
     unique(out)
 }
 
+/// The first words of a command, with a program behind them that nobody has.
+pub(super) fn with_any_program(command: &Command, words: usize) -> String {
+    let mut line = canonical(command.words.get(..words).unwrap_or_default());
+    line.push_str(" \u{1}any");
+    line
+}
+
 /// What a deny or ask is compared with.
 pub(super) fn wide(command: &Command) -> Vec<String> {
     if command.words.is_empty() {

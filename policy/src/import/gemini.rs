@@ -318,6 +318,7 @@ fn emit(draft: &mut Draft<'_>, rule: &Rule, rules: &[Rule], sound: bool) {
             Tool::Shell => shell(rule, &mut natives, &mut refused),
             Tool::Every if allows => refused.push("an allow names its tool".to_owned()),
             Tool::Every if only_rest => {
+                refused.push("reading and searching by any tool are left to the mode".to_owned());
                 natives.extend(["Bash", "Edit", "WebFetch", "mcp__*"].map(|native| with_input(rule, native)));
             }
             Tool::Every => natives.push(with_input(rule, "*")),
@@ -333,6 +334,13 @@ fn emit(draft: &mut Draft<'_>, rule: &Rule, rules: &[Rule], sound: bool) {
             Tool::Named { reads: true, .. } if only_rest => {
                 refused.push(format!("reading by `{name}` is left to the mode"));
             }
+            // Gemini's own tools reach no further than the workspace.
+            Tool::Named {
+                allow: Some("Read"), ..
+            } if allows => natives.push(NativeRule::cursor("Read(**)")),
+            Tool::Named {
+                allow: Some("Edit"), ..
+            } if allows => natives.push(NativeRule::cursor("Write(**)")),
             Tool::Named { deny, allow, .. } => {
                 natives.push(with_input(rule, if allows { allow.unwrap_or(deny) } else { deny }));
             }

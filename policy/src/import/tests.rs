@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AbsPath, Effect, Layer};
+use crate::{AbsPath, Effect, Layer, Mode};
 
 fn origin(layer: Layer) -> DocumentOrigin {
     DocumentOrigin {
@@ -565,6 +565,64 @@ fn policies_of_gemini() {
     }
     // The broad ask below the allows is what the modes do by themselves.
     assert!(!imported.native.contains("\"*\""), "{}", imported.native);
+}
+
+#[test]
+fn an_order_by_priority_becomes_the_stricter_of_both() {
+    let text = r#"
+[[rule]]
+toolName = "write_file"
+decision = "allow"
+priority = 100
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git"
+decision = "allow"
+priority = 100
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git push"
+decision = "deny"
+priority = 50
+
+[[rule]]
+toolName = "run_shell_command"
+decision = "ask_user"
+priority = 10
+
+[[rule]]
+toolName = "web_fetch"
+decision = "ask_user"
+priority = 10
+"#;
+    let imported = read(Format::GeminiPolicy, text);
+    let native = &imported.native;
+    // An allow reaches no further than Gemini's own tool.
+    assert!(
+        native.contains(r#"{"rule":"Write(**)","spelling":"cursor"}"#),
+        "{native}"
+    );
+    // A deny below an allow stays, and says that this is stricter.
+    assert!(native.contains(r#""Bash(git push *)""#), "{native}");
+    let stricter = |note: &&Note| note.outcome.detail().contains("stricter");
+    assert_eq!(imported.report.iter().filter(stricter).count(), 1);
+    // Asking for the rest is the mode's business, where the mode asks.
+    let rest = imported
+        .document
+        .rules
+        .iter()
+        .find(|rule| rule.effect == Effect::Ask && rule.when.is_some());
+    let modes = rest
+        .and_then(|rule| rule.when.as_ref()?.modes.clone())
+        .unwrap_or_default();
+    assert!(
+        modes.contains(&Mode::Bypass) && !modes.contains(&Mode::Default),
+        "{modes:?}"
+    );
+    // Where no allow is above it, an ask stays as it is.
+    assert!(native.contains("\"WebFetch\""), "{native}");
 }
 
 #[test]
