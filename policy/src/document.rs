@@ -15,6 +15,7 @@ pub use schema::{SCHEMA_ID, schema};
 
 use crate::{
     AbsPath, Effect, Layer, Mode,
+    mode::RunSettings,
     rule::{InvalidRule, Matcher, ParsedRule, Rule, RuleRef, parse},
 };
 
@@ -71,6 +72,8 @@ pub struct Settings {
     pub managed_rules_only: bool,
     /// Whether a command that runs in the sandbox needs no question. A `false` of any layer wins.
     pub auto_allow_if_sandboxed: Option<bool>,
+    /// About run modes and the protections that go with them.
+    pub run: RunSettings,
 }
 
 impl PolicyDocument {

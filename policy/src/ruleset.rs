@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
+    mode::RunPolicy,
     rule::{Matcher, TextPattern},
 };
 
@@ -26,6 +27,7 @@ pub struct EffectiveRuleset {
     permitted_modes: Option<Vec<Mode>>,
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
+    run: RunPolicy,
 }
 
 /// A rule, and what `/x` stands for in it.
@@ -62,6 +64,7 @@ impl EffectiveRuleset {
         let mut permitted_modes: Option<Vec<Mode>> = None;
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
+        let mut run = RunPolicy::default();
         for document in documents {
             let DocumentOrigin { layer, folder, .. } = &document.origin;
             let settings = &document.settings;
@@ -84,6 +87,7 @@ impl EffectiveRuleset {
                 }));
                 sandbox_on |= settings.auto_allow_if_sandboxed == Some(true);
             }
+            run.add(&settings.run, *layer, counts(*layer));
             sandbox_off |= settings.auto_allow_if_sandboxed == Some(false);
             if let Some(modes) = settings.permitted_modes.as_ref().filter(|_| *layer >= Layer::Team) {
                 // Two documents of the team that permit different modes permit what both do.
@@ -117,6 +121,7 @@ impl EffectiveRuleset {
             permitted_modes,
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
+            run,
         }
     }
 
@@ -168,6 +173,12 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn auto_allow_if_sandboxed(&self) -> bool {
         self.auto_allow_if_sandboxed
+    }
+
+    /// What the documents say about run modes and protections.
+    #[must_use]
+    pub fn run(&self) -> &RunPolicy {
+        &self.run
     }
 
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.

@@ -110,12 +110,17 @@ pub(super) const DOCUMENT: Section = section(
             Shape::Section(&PERMISSIONS),
             "Rules, and what goes with them.",
         ),
-        team("modes", Shape::Section(&MODES), "Which run modes exist."),
+        key("modes", Shape::Section(&MODES), "Which run modes exist."),
         team("locks", Shape::Section(&LOCKS), "What lower layers may not say."),
         key(
             "sandbox",
             Shape::Section(&SANDBOX),
             "When the sandbox stands for a question.",
+        ),
+        key(
+            "protections",
+            Shape::Section(&PROTECTIONS),
+            "What asks although the mode, the sandbox or the classifier would allow it. On in Cursor's modes.",
         ),
     ],
 );
@@ -151,11 +156,40 @@ pub(super) const PERMISSIONS: Section = section(
 /// `modes`.
 pub(super) const MODES: Section = section(
     "`modes`",
-    &[team(
-        "permitted",
-        Shape::Modes,
-        "The modes that sessions may be in; in any other every call is denied.",
-    )],
+    &[
+        team(
+            "permitted",
+            Shape::Modes,
+            "The modes that sessions may be in; in any other every call is denied.",
+        ),
+        key(
+            "auto",
+            Shape::Boolean,
+            "Whether the mode auto exists. Project and local documents can only say no; a `false` of any layer wins.",
+        ),
+    ],
+);
+
+/// `protections`.
+pub(super) const PROTECTIONS: Section = section(
+    "`protections`",
+    &[
+        key(
+            "deletion",
+            Shape::Boolean,
+            "Deleting files asks, unless a rule allows it.",
+        ),
+        key(
+            "externalFiles",
+            Shape::Boolean,
+            "Changing files outside the workspace asks, unless a rule allows it.",
+        ),
+        key(
+            "browser",
+            Shape::Boolean,
+            "Driving a browser asks, unless a rule allows it.",
+        ),
+    ],
 );
 
 /// `locks`.
@@ -171,11 +205,18 @@ pub(super) const LOCKS: Section = section(
 /// `sandbox`.
 pub(super) const SANDBOX: Section = section(
     "`sandbox`",
-    &[key(
-        "autoAllowIfSandboxed",
-        Shape::Boolean,
-        "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
-    )],
+    &[
+        key(
+            "autoAllowIfSandboxed",
+            Shape::Boolean,
+            "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
+        ),
+        key(
+            "always",
+            Shape::Boolean,
+            "Every allowed command runs in the sandbox. A `true` of any layer wins.",
+        ),
+    ],
 );
 
 /// A rule as an object.

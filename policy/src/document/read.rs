@@ -1,5 +1,7 @@
 //! From the syntax tree of a document to a [`PolicyDocument`], collecting every fault on the way.
 
+mod run;
+
 use std::{collections::BTreeSet, ops::Range};
 
 use jsonc_parser::{
@@ -46,6 +48,7 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         permitted_modes: document.settings.permitted_modes,
         managed_rules_only: document.settings.managed_rules_only,
         auto_allow_if_sandboxed: document.settings.auto_allow_if_sandboxed.filter(|allowed| !allowed),
+        run: document.settings.run.narrowing(),
         ..Settings::default()
     };
     document
@@ -221,6 +224,7 @@ impl<'a> Reader<'a> {
                 "modes" => this.modes(object),
                 "locks" => this.locks(object),
                 "sandbox" => this.sandbox(object),
+                "protections" => this.protections(object),
                 _ => {}
             }
         });
@@ -376,44 +380,6 @@ impl<'a> Reader<'a> {
                 self.list.document.settings.additional_directories.push(text.to_owned());
             }
         }
-    }
-
-    fn modes(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::MODES, |this, _, property| {
-            let Some(array) = this.array(&property.value, "permitted") else {
-                return;
-            };
-            if array.elements.is_empty() {
-                this.fault(
-                    range(array),
-                    "no mode would be permitted: every call would be denied",
-                    Some("name at least one mode"),
-                );
-            }
-            let modes: Vec<Mode> = array
-                .elements
-                .iter()
-                .filter_map(|element| this.mode(element, "permitted"))
-                .collect();
-            this.list.document.settings.permitted_modes = Some(modes);
-        });
-    }
-
-    fn sandbox(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::SANDBOX, |this, key, property| {
-            let Some(value) = this.boolean(&property.value, key) else {
-                return;
-            };
-            if value && this.layer.is_inside_project() {
-                this.fault(
-                    range(&property.value),
-                    format!("the {} layer can only switch `{key}` off", this.layer),
-                    Some("switch it on in your own or the team's policy"),
-                );
-            } else {
-                this.list.document.settings.auto_allow_if_sandboxed = Some(value);
-            }
-        });
     }
 
     fn rules(&mut self, array: &Array<'_>, effect: Effect) {

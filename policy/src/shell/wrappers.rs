@@ -338,6 +338,11 @@ pub(super) fn find(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
+/// The names of all wrappers and shells.
+pub(super) fn names() -> impl Iterator<Item = &'static &'static str> {
+    WRAPPERS.iter().map(|wrapper| &wrapper.name).chain(SHELLS)
+}
+
 /// Shells: they run a script.
 pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish"];
 

@@ -11,6 +11,7 @@ use portcullis_policy::{
     evaluate,
     facts::{PathFact, PathKind, Repository},
     facts_needed,
+    mode::Session,
     request::{Interactivity, Workspace},
 };
 use serde_json::{Value, json};
@@ -94,6 +95,7 @@ pub(crate) fn request(call: ToolCall, mode: Mode) -> Request {
         workspace,
         call,
         facts,
+        session: Session::default(),
         sandboxed_execution: false,
     }
 }

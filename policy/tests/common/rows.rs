@@ -18,6 +18,7 @@ use portcullis_policy::{
     evaluate,
     facts::{PathFact, PathKind, Repository, SandboxOffer},
     facts_needed,
+    mode::Session,
     request::{Interactivity, Workspace},
 };
 use serde_json::{Map, Value, json};
@@ -186,6 +187,7 @@ impl Case {
                 workspace,
                 call,
                 facts,
+                session: Session::default(),
                 sandboxed_execution: false,
             },
         )
