@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
+    document::AutoRun,
     mode::RunPolicy,
     rule::{Matcher, TextPattern},
 };
@@ -28,6 +29,7 @@ pub struct EffectiveRuleset {
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
     run: RunPolicy,
+    auto_run: AutoRun,
 }
 
 /// A rule, and what `/x` stands for in it.
@@ -104,6 +106,18 @@ impl EffectiveRuleset {
                 default_mode = Some((*layer, mode));
             }
         }
+        let (entries, auto_run) = crate::document::in_force(documents, counts);
+        for (document, rule) in entries {
+            let folder = documents
+                .get(document)
+                .and_then(|document| document.origin.folder.as_ref());
+            if let Some(place) = places.iter().position(|known| known.as_ref() == folder) {
+                rules.push(RuleInForce {
+                    rule: rule.clone(),
+                    place,
+                });
+            }
+        }
         rules.sort_by(|a, b| {
             let key = |item: &RuleInForce| (item.rule.effect, item.rule.source.layer);
             key(b)
@@ -122,6 +136,7 @@ impl EffectiveRuleset {
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
             run,
+            auto_run,
         }
     }
 
@@ -179,6 +194,12 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn run(&self) -> &RunPolicy {
         &self.run
+    }
+
+    /// What the classifier of the auto-review mode is told.
+    #[must_use]
+    pub fn auto_run(&self) -> &AutoRun {
+        &self.auto_run
     }
 
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.
