@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::{
         mode::ActionClass,
-        rule::{ParsedRule, parse},
+        rule::{ParsedRule, mcp_entry, parse, terminal_entry},
     };
 
     /// Classes that no table may leave to a classifier.
@@ -318,6 +318,29 @@ mod tests {
                 continue;
             };
             assert_eq!(is_broad(&matcher), expected, "{rule}");
+        }
+    }
+
+    #[test]
+    fn entries_of_cursors_lists_are_broad_in_the_same_way() {
+        for (entry, expected) in [
+            ("python", true),
+            ("python3", true),
+            ("bash", true),
+            ("npx", true),
+            ("node:*", true),
+            ("node:server.js*", false),
+            ("python manage.py", false),
+            ("npm:install*", false),
+            ("npm test", false),
+            ("git", false),
+            ("ls", false),
+        ] {
+            let matcher = Matcher::Shell(terminal_entry(entry).unwrap());
+            assert_eq!(is_broad(&matcher), expected, "{entry}");
+        }
+        for (entry, expected) in [("*:*", true), ("github:*", false), ("*:get_*", false)] {
+            assert_eq!(is_broad(&Matcher::Mcp(mcp_entry(entry).unwrap())), expected, "{entry}");
         }
     }
 
