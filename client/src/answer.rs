@@ -73,6 +73,8 @@ pub enum DecidedBy {
     Control,
     /// The command is allowed because it runs in the sandbox.
     Sandbox,
+    /// The classifier of an automatic mode, or what its silence comes to.
+    Classifier,
     /// Something could not be known or done.
     Failure,
 }
@@ -85,6 +87,7 @@ impl fmt::Display for DecidedBy {
             Self::Protection => "protection",
             Self::Control => "team control",
             Self::Sandbox => "sandbox",
+            Self::Classifier => "classifier",
             Self::Failure => "failure",
         })
     }
@@ -242,6 +245,7 @@ pub(crate) fn decided_by(number: i32) -> Option<DecidedBy> {
         v1::DecidedBy::Protection => DecidedBy::Protection,
         v1::DecidedBy::Control => DecidedBy::Control,
         v1::DecidedBy::Sandbox => DecidedBy::Sandbox,
+        v1::DecidedBy::Classifier => DecidedBy::Classifier,
         v1::DecidedBy::Failure => DecidedBy::Failure,
     })
 }

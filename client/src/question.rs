@@ -32,6 +32,8 @@ pub struct Question {
     pub session_id: String,
     /// Its run mode; `None` if not known, which is judged as the default mode.
     pub mode: Option<Mode>,
+    /// Absolute path of the file in which the agent keeps its plan; empty if it has none.
+    pub plan_file: String,
     /// Whether a person can be asked.
     pub interactivity: Interactivity,
     /// Absolute paths of the folders it works in, the project's root first. Empty stands for the working directory.
@@ -71,6 +73,7 @@ impl Question {
             agent_version: String::new(),
             session_id: String::new(),
             mode: None,
+            plan_file: String::new(),
             interactivity: Interactivity::Unknown,
             roots: Vec::new(),
             cwd: cwd.to_owned(),
@@ -114,6 +117,7 @@ impl Question {
             }),
             session_id: self.session_id.clone(),
             mode: mode_to_wire(self.mode).into(),
+            plan_file: self.plan_file.clone(),
             interactivity: match self.interactivity {
                 Interactivity::Unknown => v1::Interactivity::Unspecified,
                 Interactivity::Interactive => v1::Interactivity::Interactive,

@@ -78,6 +78,8 @@ pub enum DecidedBy {
     Control,
     /// The command is allowed because it runs in the sandbox.
     Sandbox,
+    /// The classifier of an automatic mode, or what its silence comes to.
+    Classifier,
     /// Something could not be known or done.
     Failure,
 }
@@ -90,6 +92,7 @@ impl fmt::Display for DecidedBy {
             Self::Protection => "protection",
             Self::Control => "control",
             Self::Sandbox => "sandbox",
+            Self::Classifier => "classifier",
             Self::Failure => "failure",
         })
     }

@@ -22,6 +22,7 @@ pub use schema::{SCHEMA_ID, schema};
 use crate::{
     AbsPath, Effect, Layer, Mode,
     controls::Controls,
+    mode::RunSettings,
     rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern},
 };
 
@@ -86,6 +87,8 @@ pub struct Settings {
     pub hierarchical_ignore: Option<bool>,
     /// What is controlled beside rules (team only, but for the session's flag).
     pub controls: Controls,
+    /// About run modes and the protections that go with them.
+    pub run: RunSettings,
 }
 
 impl PolicyDocument {

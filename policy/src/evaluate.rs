@@ -9,10 +9,12 @@
 //! 4. ask rules;
 //! 5. allow rules;
 //! 6. the mode's table ([`crate::mode`]);
-//! 7. the sandbox, where policy lets it stand for a question.
+//! 7. the sandbox, where mode or policy let it stand for a question;
+//! 8. the classifier, where the mode leaves a question to it.
 //!
-//! Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
+//! Protections of deletion, external files and browser take back an allow of the last three. Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
 
+mod automatic;
 mod commands;
 mod controls;
 mod critical;
@@ -23,6 +25,7 @@ mod needed;
 mod ourselves;
 mod part;
 mod push;
+mod sandbox;
 mod suggest;
 mod texts;
 mod told;
@@ -32,10 +35,15 @@ mod trees;
 mod world;
 
 use crate::{
-    Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict, decision::Obligation,
-    mode::ActionClass, request::Interactivity, rule::Matcher, shell::Access,
+    Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict,
+    decision::Obligation,
+    mode::{ActionClass, Guard},
+    request::Interactivity,
+    rule::Matcher,
+    shell::Access,
 };
 
+pub use automatic::classifier_matters;
 pub use needed::{MAX_PATHS, MAX_TREES, facts_needed};
 pub(crate) use texts::matches_command;
 
@@ -54,8 +62,25 @@ const MAX_SUBJECT: usize = 200;
 /// Never fails: what cannot be understood is a decision too, and never an allow.
 #[must_use]
 pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
-    let world = World::new(ruleset, request);
-    let (mut parts, mut obligations) = world.judge();
+    let (mode, mode_note) = automatic::in_force(ruleset, request);
+    let judged;
+    let asked = request;
+    let request = if mode == asked.mode {
+        asked
+    } else {
+        judged = Request { mode, ..asked.clone() };
+        &judged
+    };
+    let world = World::new(ruleset, request, mode_note);
+    let (mut parts, mut obligations) = match world.refused_mode(asked.mode) {
+        Some(refused) => (vec![refused], Vec::new()),
+        None => world.judge(),
+    };
+    for part in &mut parts {
+        world.ask_classifier(part);
+        world.guard(part);
+    }
+    world.sandbox_always(&mut parts, &mut obligations);
     for part in &mut parts {
         world.settle(part);
     }
@@ -99,28 +124,35 @@ fn weight(by: DecidedBy) -> u8 {
         DecidedBy::Control => 1,
         DecidedBy::Protection => 2,
         DecidedBy::Failure => 3,
-        DecidedBy::Mode => 4,
-        DecidedBy::Sandbox => 5,
+        DecidedBy::Classifier => 4,
+        DecidedBy::Mode => 5,
+        DecidedBy::Sandbox => 6,
     }
 }
 
 impl World<'_> {
+    /// A denial, if the team does not permit the mode that the agent says, or the one that is in force instead.
+    fn refused_mode(&self, stated: Mode) -> Option<Part> {
+        let permitted = self.rules.permitted_modes()?;
+        let mode = [stated, self.request.mode]
+            .into_iter()
+            .find(|mode| !permitted.contains(mode))?;
+        let names: Vec<String> = permitted.iter().map(Mode::to_string).collect();
+        let note = self
+            .mode_note
+            .as_deref()
+            .map(|note| format!(" ({note})"))
+            .unwrap_or_default();
+        let reason = format!(
+            "the team does not permit mode {mode}{note}; permitted are: {}",
+            names.join(", ")
+        );
+        let subject = &self.request.call.tool_name;
+        Some(Part::new(subject, Verdict::Deny, DecidedBy::Control, reason))
+    }
+
     fn judge(&self) -> (Vec<Part>, Vec<Obligation>) {
         let call = &self.request.call;
-        if let Some(permitted) = self.rules.permitted_modes()
-            && !permitted.contains(&self.request.mode)
-        {
-            let names: Vec<String> = permitted.iter().map(Mode::to_string).collect();
-            let reason = format!(
-                "the team does not permit mode {}; permitted are: {}",
-                self.request.mode,
-                names.join(", ")
-            );
-            return (
-                vec![Part::new(&call.tool_name, Verdict::Deny, DecidedBy::Control, reason)],
-                Vec::new(),
-            );
-        }
         if let Some(part) = self.judge_repository() {
             return (vec![part], Vec::new());
         }
@@ -156,11 +188,12 @@ impl World<'_> {
             Action::Browser { url: Some(url) } => {
                 parts.extend(self.judge_origin(Some(url)));
                 parts.extend(self.judge_file_address(url));
-                parts.push(self.judge_fetch(url));
+                parts.push(self.judge_fetch(url).guarded(Some(Guard::Browser)));
             }
             Action::Browser { url: None } => {
                 parts.extend(self.judge_origin(None).filter(|_| tool_allow.is_none()));
-                parts.push(self.by_tool(tool_allow, ActionClass::Fetch, "an act on the page that is open"));
+                let part = self.by_tool(tool_allow, ActionClass::Fetch, "an act on the page that is open");
+                parts.push(part.guarded(Some(Guard::Browser)));
             }
             Action::Mcp { server, tool } => parts.extend(self.judge_mcp(server, tool)),
             Action::Agent { kind } => parts.push(self.judge_agent(kind)),
@@ -327,6 +360,7 @@ fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String
             DecidedBy::Mode if world.request.mode == Mode::Plan => {
                 "plan mode only looks: put it into the plan, and leave plan mode to do it".to_owned()
             }
+            DecidedBy::Classifier => "do not repeat it: try another way, or tell the person what is needed and why".to_owned(),
             DecidedBy::Failure | DecidedBy::Mode | DecidedBy::Sandbox => match suggested.first() {
                 Some(rule) => format!("go on without it; the rule `{rule}` would allow it"),
                 None => "go on without it, or tell the person what is needed and why".to_owned(),
@@ -343,9 +377,12 @@ fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String
 /// Rules that would allow the same call: only where nothing but a missing rule stands in the way, and one for each part.
 fn suggestions(parts: &[Part]) -> Vec<String> {
     let open: Vec<&Part> = parts.iter().filter(|part| part.verdict != Verdict::Allow).collect();
-    let only_rules_missing = open
-        .iter()
-        .all(|part| part.decided_by == DecidedBy::Mode && !part.suggestions.is_empty());
+    let only_rules_missing = open.iter().all(|part| {
+        matches!(
+            part.decided_by,
+            DecidedBy::Mode | DecidedBy::Protection | DecidedBy::Classifier
+        ) && !part.suggestions.is_empty()
+    });
     if open.is_empty() || !only_rules_missing {
         return Vec::new();
     }

@@ -2,11 +2,19 @@
 //!
 //! The table of classes and modes is data (see `matrix`), printed and compared in a test.
 
+mod auto;
 mod matrix;
+mod plans;
+mod session;
+mod settings;
 
 use std::{fmt, str::FromStr};
 
+pub use auto::{BlockCount, BlockEvent, Pause};
 pub use matrix::{ActionClass, Answer, print_matrix};
+pub use plans::is_below_plans;
+pub use session::{ClassifierReport, ClassifierVerdict, Session};
+pub use settings::{Guard, RunPolicy, RunSettings};
 
 /// The run mode of an agent's session.
 ///
@@ -84,6 +92,15 @@ impl Mode {
     #[must_use]
     pub fn is_automatic(self) -> bool {
         matches!(self, Self::Auto | Self::AutoReview)
+    }
+
+    /// Whether it is one of Cursor's.
+    #[must_use]
+    pub fn is_cursors(self) -> bool {
+        matches!(
+            self,
+            Self::AutoReview | Self::Allowlist | Self::AllowlistSandbox | Self::RunEverything
+        )
     }
 
     /// Whether it lets everything run that no rule speaks against.

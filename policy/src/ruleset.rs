@@ -11,6 +11,7 @@ use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
     controls::Controls,
     document::AutoRun,
+    mode::RunPolicy,
     protected::Switches,
     rule::{Matcher, TextPattern},
 };
@@ -30,6 +31,7 @@ pub struct EffectiveRuleset {
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
     protection: Switches,
+    run: RunPolicy,
     auto_run: AutoRun,
     /// Each document's own, of those that have any.
     controls: Vec<Controls>,
@@ -71,6 +73,7 @@ impl EffectiveRuleset {
         let (mut sandbox_on, mut sandbox_off) = (false, false);
         let (mut agents_on, mut agents_off) = (false, false);
         let mut controls = Vec::new();
+        let mut run = RunPolicy::default();
         for document in documents {
             let DocumentOrigin { layer, folder, .. } = &document.origin;
             let settings = &document.settings;
@@ -93,6 +96,7 @@ impl EffectiveRuleset {
                 }));
                 sandbox_on |= settings.auto_allow_if_sandboxed == Some(true);
             }
+            run.add(&settings.run, *layer, counts(*layer));
             sandbox_off |= settings.auto_allow_if_sandboxed == Some(false);
             if *layer >= Layer::Team {
                 agents_on |= settings.protect_agent_directories == Some(true);
@@ -150,6 +154,7 @@ impl EffectiveRuleset {
             protection: Switches {
                 agent_directories_off: agents_off && !agents_on,
             },
+            run,
             auto_run,
             controls,
         }
@@ -208,6 +213,12 @@ impl EffectiveRuleset {
     /// What of the protection of paths the team has switched off.
     pub(crate) fn protection(&self) -> Switches {
         self.protection
+    }
+
+    /// What the documents say about run modes and protections.
+    #[must_use]
+    pub fn run(&self) -> &RunPolicy {
+        &self.run
     }
 
     /// What the classifier of the auto-review mode is told.

@@ -143,6 +143,11 @@ impl Command {
     }
 }
 
+/// The names of all programs that run the program or script among their arguments: wrappers and shells.
+pub(crate) fn wrapper_names() -> impl Iterator<Item = &'static str> {
+    wrappers::names()
+}
+
 /// One word after quotes were resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {

@@ -83,8 +83,8 @@ fn what_destroys_asks_whatever_allows_it() {
 
 #[test]
 fn the_team_frees_agents_folders_and_nobody_else_does() {
-    let off = document(Layer::Team, &json!({"protection": {"agentDirectories": false}}));
-    let on = document(Layer::Team, &json!({"protection": {"agentDirectories": true}}));
+    let off = document(Layer::Team, &json!({"protections": {"agentDirectories": false}}));
+    let on = document(Layer::Team, &json!({"protections": {"agentDirectories": true}}));
     for (documents, file, expected) in [
         (vec![], ".cursor/rules/a.mdc", Verdict::Ask),
         (vec![off.clone()], ".cursor/rules/a.mdc", Verdict::Allow),
@@ -102,7 +102,7 @@ fn the_team_frees_agents_folders_and_nobody_else_does() {
             name: "own".to_owned(),
             folder: None,
         };
-        let text = r#"{"protection": {"agentDirectories": false}}"#;
+        let text = r#"{"protections": {"agentDirectories": false}}"#;
         assert!(PolicyDocument::parse(text, origin).is_err(), "{layer}");
     }
 }

@@ -127,12 +127,18 @@ impl ServerArgs {
 }
 
 /// What the session's flags say.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SessionArgs {
     /// Run mode: default, acceptEdits, plan, auto, dontAsk, bypass, auto-review, allowlist, allowlist-sandbox or
     /// run-everything. In a hook it goes before what the agent reports.
     #[arg(long, alias = "mode", value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
+    /// Everything runs that no rule denies or asks for: mode run-everything, in the words of Cursor's command line.
+    #[arg(long, visible_alias = "yolo", conflicts_with = "permission_mode")]
+    pub(crate) force: bool,
+    /// The file in which the agent keeps its plan: in plan mode the only one that it may write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan_file: Option<String>,
     /// Rules to allow in this session, separated by commas or blanks outside parentheses. May be given several times.
     #[arg(
         long = "allowedTools",

@@ -10,6 +10,7 @@ use crate::{
     AbsPath, Facts, Mode, Request, ToolCall,
     facts::{Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repository, SandboxOffer, Tree},
     facts_needed,
+    mode::Session,
     request::{Interactivity, Workspace},
 };
 
@@ -107,6 +108,7 @@ impl Setting {
                 ..self.facts.clone()
             },
             call,
+            session: Session::default(),
             sandboxed_execution: false,
         }
     }

@@ -118,22 +118,22 @@ pub(super) const DOCUMENT: Section = section(
             Shape::Section(&PERMISSIONS),
             "Rules, and what goes with them.",
         ),
-        team("modes", Shape::Section(&MODES), "Which run modes exist."),
+        key("modes", Shape::Section(&MODES), "Which run modes exist."),
         team("locks", Shape::Section(&LOCKS), "What lower layers may not say."),
         key(
             "sandbox",
             Shape::Section(&SANDBOX),
             "When the sandbox stands for a question.",
         ),
-        team(
-            "protection",
-            Shape::Section(&PROTECTION),
-            "Which protected paths the team sets free.",
-        ),
         key(
             "ignore",
             Shape::Section(&IGNORE),
             "Files that tools and commands must not read.",
+        ),
+        key(
+            "protections",
+            Shape::Section(&PROTECTIONS),
+            "What asks although the mode, the sandbox or the classifier would allow it. On in Cursor's modes.",
         ),
         key(
             "terminalAllowlist",
@@ -185,11 +185,45 @@ pub(super) const PERMISSIONS: Section = section(
 /// `modes`.
 pub(super) const MODES: Section = section(
     "`modes`",
-    &[team(
-        "permitted",
-        Shape::Modes,
-        "The modes that sessions may be in; in any other every call is denied.",
-    )],
+    &[
+        team(
+            "permitted",
+            Shape::Modes,
+            "The modes that sessions may be in; in any other every call is denied.",
+        ),
+        key(
+            "auto",
+            Shape::Boolean,
+            "Whether the mode auto exists. Project and local documents can only say no; a `false` of any layer wins.",
+        ),
+    ],
+);
+
+/// `protections`.
+pub(super) const PROTECTIONS: Section = section(
+    "`protections`",
+    &[
+        key(
+            "deletion",
+            Shape::Boolean,
+            "Deleting files asks, unless a rule allows it.",
+        ),
+        key(
+            "externalFiles",
+            Shape::Boolean,
+            "Changing files outside the workspace asks, unless a rule allows it.",
+        ),
+        key(
+            "browser",
+            Shape::Boolean,
+            "Driving a browser asks, unless a rule allows it.",
+        ),
+        team(
+            "agentDirectories",
+            Shape::Boolean,
+            "Whether changes in the folders of agents (`.cursor`, `.claude`, …) need a person; `true` if nothing says so.",
+        ),
+    ],
 );
 
 /// `locks`.
@@ -205,21 +239,18 @@ pub(super) const LOCKS: Section = section(
 /// `sandbox`.
 pub(super) const SANDBOX: Section = section(
     "`sandbox`",
-    &[key(
-        "autoAllowIfSandboxed",
-        Shape::Boolean,
-        "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
-    )],
-);
-
-/// `protection`.
-pub(super) const PROTECTION: Section = section(
-    "`protection`",
-    &[team(
-        "agentDirectories",
-        Shape::Boolean,
-        "Whether changes in the folders of agents (`.cursor`, `.claude`, …) need a person; `true` if nothing says so.",
-    )],
+    &[
+        key(
+            "autoAllowIfSandboxed",
+            Shape::Boolean,
+            "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
+        ),
+        key(
+            "always",
+            Shape::Boolean,
+            "Every allowed command runs in the sandbox. A `true` of any layer wins.",
+        ),
+    ],
 );
 
 /// `ignore`.

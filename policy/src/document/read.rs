@@ -1,7 +1,8 @@
 //! From the syntax tree of a document to a [`PolicyDocument`], collecting every fault on the way.
 
 mod controls;
-mod protection;
+mod ignore;
+mod run;
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -60,6 +61,7 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         protect_agent_directories: document.settings.protect_agent_directories.filter(|on| *on),
         hierarchical_ignore: document.settings.hierarchical_ignore,
         controls: document.settings.controls.without_grants(),
+        run: document.settings.run.narrowing(),
         ..Settings::default()
     };
     document
@@ -251,9 +253,9 @@ impl<'a> Reader<'a> {
                 "modes" => this.modes(object),
                 "locks" => this.locks(object),
                 "sandbox" => this.sandbox(object),
-                "protection" => this.protection(object),
                 "ignore" => this.ignore(object),
                 "mcp" | "repositories" | "browser" | "models" => this.control(key, object),
+                "protections" => this.protections(object),
                 _ => {}
             }
         });
@@ -409,44 +411,6 @@ impl<'a> Reader<'a> {
                 self.list.document.settings.additional_directories.push(text.to_owned());
             }
         }
-    }
-
-    fn modes(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::MODES, |this, _, property| {
-            let Some(array) = this.array(&property.value, "permitted") else {
-                return;
-            };
-            if array.elements.is_empty() {
-                this.fault(
-                    range(array),
-                    "no mode would be permitted: every call would be denied",
-                    Some("name at least one mode"),
-                );
-            }
-            let modes: Vec<Mode> = array
-                .elements
-                .iter()
-                .filter_map(|element| this.mode(element, "permitted"))
-                .collect();
-            this.list.document.settings.permitted_modes = Some(modes);
-        });
-    }
-
-    fn sandbox(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::SANDBOX, |this, key, property| {
-            let Some(value) = this.boolean(&property.value, key) else {
-                return;
-            };
-            if value && this.layer.is_inside_project() {
-                this.fault(
-                    range(&property.value),
-                    format!("the {} layer can only switch `{key}` off", this.layer),
-                    Some("switch it on in your own or the team's policy"),
-                );
-            } else {
-                this.list.document.settings.auto_allow_if_sandboxed = Some(value);
-            }
-        });
     }
 
     fn rules(&mut self, array: &Array<'_>, effect: Effect) {

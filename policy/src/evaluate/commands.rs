@@ -3,7 +3,6 @@
 use crate::{
     AbsPath, DecidedBy, Effect, Mode, Verdict,
     decision::Obligation,
-    facts::SandboxOffer,
     mode::{ActionClass, Answer},
     protected,
     rule::Matcher,
@@ -89,6 +88,10 @@ impl World<'_> {
         if self.request.mode == Mode::Plan {
             return None;
         }
+        self.rule_for_everything().filter(|id| !self.is_suspended(*id))
+    }
+
+    fn rule_for_everything(&self) -> Option<RuleId> {
         let ids = self.rules.index().shell(std::iter::empty());
         self.shell_rule(&ids, Effect::Allow, crate::rule::TextPattern::is_everything)
     }
@@ -149,6 +152,9 @@ impl World<'_> {
                 }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
+            // What is moved is gone from its place and not lost.
+            let moved = access.access == Access::Delete && moves(command);
+            let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
@@ -205,10 +211,22 @@ impl World<'_> {
         } else {
             Vec::new()
         };
-        (part.suggest(suggestions), Reach::Nothing)
+        let mut part = part.suggest(suggestions);
+        if self.request.mode.is_automatic() {
+            let suspended = self
+                .rule_for_everything()
+                .or_else(|| self.covered_by_text(command, true));
+            self.note_suspended(&mut part, suspended);
+        }
+        (part, Reach::Nothing)
     }
 
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {
+        self.covered_by_text(command, false)
+    }
+
+    /// The rule whose text covers a command; among those that are suspended, or among those that are not.
+    fn covered_by_text(&self, command: &Command, suspended: bool) -> Option<RuleId> {
         let narrow = texts::narrow(command);
         let ids = self.rules.index().shell(texts::programs(&narrow));
         let escapes = escapes(command);
@@ -229,6 +247,7 @@ impl World<'_> {
                         && narrow.iter().any(|text| pattern.matches(text))
                 })
             })
+            .filter(|id| self.is_suspended(*id) == suspended)
             .min_by_key(exact_first)
     }
 
@@ -429,47 +448,13 @@ impl World<'_> {
         } else if let Some(id) = self.allows_everything() {
             Part::by_rule(self, id, subject)
         } else {
-            Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
+            let mut part = Part::by_mode(self, ActionClass::OpaqueCommand, subject, why);
+            if self.request.mode.is_automatic() {
+                self.note_suspended(&mut part, self.rule_for_everything());
+            }
+            part
         };
         part.through(&seen)
-    }
-
-    /// Where policy says so, what would be asked for because no rule allows it is allowed inside the sandbox.
-    fn sandbox_first(&self, analysis: &Analysis, parts: &mut [Part]) -> Vec<Obligation> {
-        let facts = &self.request.facts;
-        let offered = self.rules.auto_allow_if_sandboxed()
-            && facts.vouched
-            && facts.sandbox == SandboxOffer::Full
-            && matches!(self.request.mode, Mode::Default | Mode::AcceptEdits);
-        let fits = analysis.opaque.is_empty()
-            && analysis.commands.iter().all(|command| {
-                command.urls.is_empty()
-                    && !command
-                        .seen_through
-                        .iter()
-                        .any(|context| matches!(context, Context::Changing(label) if !is_feeder(label)))
-            });
-        let lifted = |part: &Part| {
-            part.verdict == Verdict::Ask
-                && matches!(
-                    part.class,
-                    Some(ActionClass::OtherCommand | ActionClass::FileCommand | ActionClass::EditInside)
-                )
-                && part.decided_by == DecidedBy::Mode
-        };
-        let asks = parts.iter().any(lifted);
-        let rest_allows = parts.iter().all(|part| part.verdict == Verdict::Allow || lifted(part));
-        if !(offered && fits && asks && rest_allows) {
-            return Vec::new();
-        }
-        for part in parts.iter_mut().filter(|part| lifted(part)) {
-            part.verdict = Verdict::Allow;
-            part.decided_by = DecidedBy::Sandbox;
-            part.class = None;
-            part.suggestions.clear();
-            "it runs in the sandbox, where policy wants no question".clone_into(&mut part.reason);
-        }
-        vec![Obligation::RunInSandbox]
     }
 }
 
@@ -510,6 +495,16 @@ fn first_word(label: &str) -> &str {
 
 pub(super) fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
+}
+
+/// Whether a command moves files.
+fn moves(command: &Command) -> bool {
+    let git = || command.words.get(1).and_then(Word::literal) == Some("mv");
+    match command.program_name() {
+        Some("mv") => true,
+        Some("git") => git(),
+        _ => false,
+    }
 }
 
 /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.

@@ -3,7 +3,7 @@
 use crate::{
     AbsPath, DecidedBy, Effect, Mode, Verdict,
     credentials::{self, Credential},
-    mode::ActionClass,
+    mode::{ActionClass, Guard, is_below_plans},
     path::plain,
     protected,
     rule::PathVerb,
@@ -24,6 +24,17 @@ pub(super) enum Cover {
     Rule(RuleId),
 }
 
+/// What a write in plan mode has to do with the agent's plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    /// Nothing.
+    None,
+    /// The agent says that it is its plan.
+    Claimed,
+    /// The same, and it lies below a known folder of plans.
+    Known,
+}
+
 /// Verbs whose deny and ask rules speak about an access: a path that must not be read must not be changed either, and
 /// one that must not be changed must not be deleted.
 fn verbs(access: Access) -> &'static [PathVerb] {
@@ -40,6 +51,15 @@ fn allow_verb(access: Access) -> PathVerb {
         Access::Read => PathVerb::Read,
         Access::Write => PathVerb::Edit,
         Access::Delete | Access::DeleteTree => PathVerb::Delete,
+    }
+}
+
+/// The protection that speaks about an access.
+fn guard_of(access: Access, inside: bool) -> Option<Guard> {
+    match (access, inside) {
+        (Access::Delete | Access::DeleteTree, _) => Some(Guard::Deletion),
+        (Access::Write, false) => Some(Guard::ExternalFiles),
+        (Access::Write, true) | (Access::Read, _) => None,
     }
 }
 
@@ -94,6 +114,7 @@ impl World<'_> {
         if is_harmless_device(path, access) {
             return Part::new(subject, Verdict::Allow, DecidedBy::Mode, "the device keeps nothing");
         }
+        let mut own_plan = Plan::None;
         if self.is_own_secret(path) || self.holds_own_secrets(path) {
             return Part::new(
                 subject,
@@ -113,7 +134,8 @@ impl World<'_> {
             if protected::is_raw_device(path) || self.real(path).is_some_and(protected::is_raw_device) {
                 return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
             }
-            if let Some(entry) = self.protected(path) {
+            let plan = self.plan(path, access);
+            if let Some(entry) = self.protected(path).filter(|_| plan != Plan::Known) {
                 let what = format!("a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
@@ -123,12 +145,18 @@ impl World<'_> {
                 let what = "deleting it would take more along than anybody means";
                 return Part::by_mode(self, ActionClass::Critical, subject, what);
             }
-            if let Some(part) = self.refused_by_plan(&subject) {
+            if plan == Plan::None
+                && let Some(part) = self.refused_by_plan(&subject)
+            {
                 return part;
             }
+            own_plan = plan;
         }
         if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| self.deny_covers(id, path)) {
             return Part::by_rule(self, id, subject);
+        }
+        if own_plan == Plan::Known {
+            return Part::new(subject, Verdict::Allow, DecidedBy::Mode, "it is the agent's own plan");
         }
         let known = self.real(path).is_some();
         let unknown = "the host could not tell where the path really leads";
@@ -140,8 +168,18 @@ impl World<'_> {
             return Part::by_rule(self, id, subject);
         }
         let inside = self.is_inside(path);
+        if own_plan == Plan::Claimed {
+            // Where it lies, the claim alone allows nothing: what plan mode denies is a person's to say.
+            let what = "the agent says that it is its plan, and it lies in no folder of plans";
+            return Part {
+                reason: format!("{what}: no rule allows it"),
+                ..Part::new(subject, Verdict::Ask, DecidedBy::Mode, what)
+            }
+            .suggest(self.path_suggestion(path, access, inside));
+        }
         let secret = credentials::holds(path).or_else(|| self.real(path).and_then(credentials::holds));
         self.by_place(inside, access, secret, subject)
+            .guarded(guard_of(access, inside))
             .suggest(self.path_suggestion(path, access, inside))
             .unless_unknown(known, unknown)
     }
@@ -150,6 +188,20 @@ impl World<'_> {
     pub(super) fn protected(&self, path: &AbsPath) -> Option<&'static protected::Protected> {
         let switches = self.rules.protection();
         protected::protects(path, switches).or_else(|| protected::protects(self.real(path)?, switches))
+    }
+
+    /// Whether a write in plan mode is one of the agent's own plan: exactly the path that it named, and no link.
+    fn plan(&self, path: &AbsPath, access: Access) -> Plan {
+        let request = self.request;
+        let named = request.session.plan_file.as_ref() == Some(path);
+        let plain = self.real(path) == Some(path);
+        if request.mode != Mode::Plan || access != Access::Write || !named || !plain {
+            Plan::None
+        } else if is_below_plans(path, &request.workspace) {
+            Plan::Known
+        } else {
+            Plan::Claimed
+        }
     }
 
     /// Plan mode changes nothing, whatever a rule says.
@@ -292,6 +344,7 @@ impl World<'_> {
         let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
         let secret = credentials::holds_pattern(pattern).or_else(|| self.real(folder).and_then(credentials::holds));
         self.by_place(inside, access, secret, subject)
+            .guarded(guard_of(access, inside))
             .unless_unknown(known, unknown)
     }
 
@@ -363,7 +416,11 @@ impl World<'_> {
         } else {
             ActionClass::EditOutside
         };
-        Part::by_mode(self, class, subject, "which file it is, is only known at run time")
+        let part = Part::by_mode(self, class, subject, "which file it is, is only known at run time")
+            .guarded(guard_of(access, false));
+        // It may be a protected one, about which no classifier decides.
+        let may_be_protected = access != Access::Read && part.verdict != Verdict::Allow;
+        part.unless_unknown(!may_be_protected, "which file it is, is only known at run time")
     }
 
     /// Whether words that are only known at run time say enough to fear for a folder that is critical: the working

@@ -62,6 +62,7 @@ fn asked(call: ToolCall, mode: Mode) -> Request {
         workspace,
         call,
         facts,
+        session: crate::mode::Session::default(),
         sandboxed_execution: false,
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 use super::{part::Part, world::World};
 
 /// Languages whose programs stand in an argument.
-const INTERPRETERS: &[&str] = &[
+pub(super) const INTERPRETERS: &[&str] = &[
     "R",
     "Rscript",
     "awk",
@@ -61,7 +61,7 @@ const CALLS: &[&str] = &[
     "| \"",
 ];
 /// Programs, with their verb, that run the command after it.
-const RUNNERS: &[(&str, &[&str])] = &[
+pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("asdf", &["exec"]),
     ("bunx", &[]),
     ("bundle", &["exec"]),

@@ -66,6 +66,7 @@ impl World<'_> {
     pub(super) fn first(&self, ids: &[RuleId], covers: impl Fn(&Rule) -> bool) -> Option<(RuleId, Effect)> {
         ids.iter()
             .copied()
+            .filter(|id| !self.is_suspended(*id))
             .find_map(|id| self.rule(id).filter(|rule| covers(rule)).map(|rule| (id, rule.effect)))
     }
 

@@ -18,6 +18,8 @@ use crate::{
 pub(super) struct World<'a> {
     pub(super) rules: &'a EffectiveRuleset,
     pub(super) request: &'a Request,
+    /// Why another mode is in force than the agent says, if one is.
+    pub(super) mode_note: Option<String>,
     /// With the further folders that policy adds.
     pub(super) workspace: Workspace,
     /// Where its folders really are.
@@ -31,7 +33,7 @@ pub(super) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(rules: &'a EffectiveRuleset, request: &'a Request) -> Self {
+    pub(super) fn new(rules: &'a EffectiveRuleset, request: &'a Request, mode_note: Option<String>) -> Self {
         let mut workspace = request.workspace.clone();
         workspace
             .additional_roots
@@ -65,6 +67,7 @@ impl<'a> World<'a> {
         Self {
             rules,
             request,
+            mode_note,
             real_roots: workspace.roots().map(real).collect(),
             workspace,
             anchors,

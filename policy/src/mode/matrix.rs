@@ -123,7 +123,8 @@ const MATRIX: [(ActionClass, [Answer; 10]); 20] = [
     (ActionClass::ReadOutside,     [Q, Q, Q, C, X, A, /* Cursor */ A,  A, A,  A]),
     (ActionClass::ReadCredential,  [Q, Q, Q, C, X, A, /* Cursor */ Q,  Q, Q,  Q]),
     (ActionClass::EditInside,      [Q, A, X, C, X, A, /* Cursor */ A,  A, A,  A]),
-    (ActionClass::EditOutside,     [Q, Q, X, C, X, A, /* Cursor */ Q,  Q, Q,  Q]),
+    // In Cursor's modes external-file protection, on by default, turns these allows into asks.
+    (ActionClass::EditOutside,     [Q, Q, X, C, X, A, /* Cursor */ C,  A, A,  A]),
     (ActionClass::Protected,       [Q, Q, X, Q, X, Q, /* Cursor */ Q,  Q, Q,  Q]),
     (ActionClass::Critical,        [Q, Q, X, Q, X, Q, /* Cursor */ Q,  Q, Q,  Q]),
     (ActionClass::FileCommand,     [Q, A, X, C, X, A, /* Cursor */ SC, Q, SQ, A]),

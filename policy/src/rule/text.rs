@@ -149,6 +149,12 @@ impl TextPattern {
         self.pieces.len() == 1
     }
 
+    /// Whether it begins with a star, so that it names no program at all.
+    #[must_use]
+    pub fn begins_open(&self) -> bool {
+        self.pieces.len() > 1 && self.pieces.first().is_some_and(String::is_empty)
+    }
+
     /// The program it names, if its first word is literal: the key under which it is indexed.
     #[must_use]
     pub fn program(&self) -> Option<&str> {

@@ -118,6 +118,11 @@ impl<T> ByName<T> {
         next.is_some_and(|rest| rest.starts_with(' '))
     }
 
+    /// All names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|(name, _)| *name)
+    }
+
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &(&'static str, &'static T)> {
         self.0.iter()

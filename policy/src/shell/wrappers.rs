@@ -242,6 +242,11 @@ pub(super) fn can_wrap(name: &str) -> bool {
     find(name).is_some() || WRAPPERS.has_below(name)
 }
 
+/// The names of all wrappers and shells.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    WRAPPERS.names().chain(SHELLS.iter().copied())
+}
+
 /// Shells: they run a script.
 pub(super) const SHELLS: &[&str] = &[
     "ash", "bash", "csh", "dash", "fish", "ksh", "ksh93", "lksh", "mksh", "oksh", "osh", "posh", "rbash", "sh", "tcsh",

@@ -11,6 +11,7 @@ use portcullis_policy::{
     evaluate,
     facts::{Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repository, Tree},
     facts_needed,
+    mode::Session,
     request::{Interactivity, Workspace},
 };
 use serde_json::{Value, json};
@@ -127,6 +128,7 @@ pub(crate) fn request(call: ToolCall, mode: Mode) -> Request {
         workspace,
         call,
         facts,
+        session: Session::default(),
         sandboxed_execution: false,
     }
 }

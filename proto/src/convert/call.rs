@@ -9,6 +9,7 @@ use std::{fmt, time::Duration};
 use portcullis_policy::{
     AbsPath, Action, EffectiveRuleset, Fault, PolicyDocument, Request, ToolCall,
     call::{normalise, working_directory},
+    mode::Session,
     request::Workspace,
     shell,
 };
@@ -123,6 +124,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
         session_rules,
         execution,
         facts,
+        plan_file,
         ..
     } = message;
     let agent = check::present("agent", agent)?;
@@ -133,6 +135,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
     check::length("call.tool_use_id", &wire_call.tool_use_id, 256)?;
     let mode_stated = mode != i32::from(v1::Mode::Unspecified);
     let mode = mode_from_wire(mode)?;
+    let plan_file = check::optional_path("plan_file", &plan_file, check::MAX_PATH)?;
     let interactivity = interactivity_from_wire(interactivity)?;
     let session_document = session_rules.map(session_document).transpose()?.flatten();
     let execution = execution.map(|wire| execution_of(wire, &call)).transpose()?;
@@ -146,6 +149,10 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
             workspace,
             call,
             facts,
+            session: Session {
+                plan_file,
+                ..Session::default()
+            },
             sandboxed_execution: execution.is_some(),
         },
         mode_stated,

@@ -128,6 +128,7 @@ pub fn decided_by_of(decided_by: DecidedBy) -> v1::DecidedBy {
         DecidedBy::Protection => v1::DecidedBy::Protection,
         DecidedBy::Control => v1::DecidedBy::Control,
         DecidedBy::Sandbox => v1::DecidedBy::Sandbox,
+        DecidedBy::Classifier => v1::DecidedBy::Classifier,
         DecidedBy::Failure => v1::DecidedBy::Failure,
     }
 }
@@ -143,6 +144,7 @@ pub fn decided_by_from_wire(decided_by: i32) -> Result<DecidedBy, InvalidMessage
         Ok(v1::DecidedBy::Protection) => Ok(DecidedBy::Protection),
         Ok(v1::DecidedBy::Control) => Ok(DecidedBy::Control),
         Ok(v1::DecidedBy::Sandbox) => Ok(DecidedBy::Sandbox),
+        Ok(v1::DecidedBy::Classifier) => Ok(DecidedBy::Classifier),
         Ok(v1::DecidedBy::Failure) => Ok(DecidedBy::Failure),
         Ok(v1::DecidedBy::Unspecified) | Err(_) => Err(unknown("decided_by", decided_by)),
     }
@@ -226,6 +228,7 @@ mod tests {
             DecidedBy::Protection,
             DecidedBy::Control,
             DecidedBy::Sandbox,
+            DecidedBy::Classifier,
             DecidedBy::Failure,
         ] {
             assert_eq!(decided_by_from_wire(decided_by_of(who).into()), Ok(who));

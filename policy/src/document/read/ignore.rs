@@ -1,4 +1,4 @@
-//! The sections `protection` and `ignore` of a document.
+//! The section `ignore` of a document.
 
 use jsonc_parser::{ast::Object, common::Ranged as _};
 
@@ -6,14 +6,6 @@ use super::{Reader, keys, range};
 use crate::path::ignore::IgnoreBase;
 
 impl Reader<'_> {
-    pub(super) fn protection(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::PROTECTION, |this, key, property| {
-            if let Some(value) = this.boolean(&property.value, key) {
-                this.list.document.settings.protect_agent_directories = Some(value);
-            }
-        });
-    }
-
     pub(super) fn ignore(&mut self, object: &Object<'_>) {
         self.keys(object, &keys::IGNORE, |this, key, property| {
             if key == "hierarchical" {
