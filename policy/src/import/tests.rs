@@ -568,6 +568,20 @@ fn policies_of_gemini() {
 }
 
 #[test]
+fn a_file_with_more_than_anybody_writes_is_broken() {
+    let keys: String = (0..30_000).map(|number| format!("\"k{number}\": 1, ")).collect();
+    let many = format!("{{ {keys} \"permissions\": {{ \"allow\": [\"Read\"], \"deny\": [\"Bash\"] }} }}");
+    let imported = read(Format::ClaudeSettings, &many);
+    let effects: Vec<Effect> = imported.document.rules.iter().map(|rule| rule.effect).collect();
+    assert_eq!(effects, [Effect::Deny]);
+    let rule = "[[rule]]\ntoolName='a'\ndecision='allow'\npriority=1\n";
+    let imported = read(Format::GeminiPolicy, &rule.repeat(6000));
+    assert!(imported.is_broken() && imported.document.rules.is_empty());
+    let imported = read(Format::CodexRules, &"prefix_rule(pattern=['a'])\n".repeat(6000));
+    assert!(imported.is_broken() && imported.document.rules.is_empty());
+}
+
+#[test]
 fn an_order_by_priority_becomes_the_stricter_of_both() {
     let text = r#"
 [[rule]]
