@@ -190,7 +190,11 @@ impl<'a> Draft<'a> {
         source: &str,
     ) -> Result<(), InvalidRule> {
         match rule.check(effect)? {
-            ParsedRule::Covers(Matcher::Path { verb, .. }) => self.verbs.push((effect, verb)),
+            ParsedRule::Covers(Matcher::Path { verb, .. }) => {
+                if !self.verbs.contains(&(effect, verb)) {
+                    self.verbs.push((effect, verb));
+                }
+            }
             ParsedRule::Covers(_) => {}
             ParsedRule::Exception { verb, .. } if self.verbs.contains(&(effect, verb)) => {}
             ParsedRule::Exception { .. } => {

@@ -16,7 +16,7 @@ use super::{
     draft::{Draft, NativeRule},
     toml,
 };
-use crate::{Effect, Mode, rule::RegexPattern};
+use crate::{Effect, Mode, PolicyDocument, rule::RegexPattern};
 
 /// Longest advice, in bytes.
 const MAX_ADVICE: usize = 1000;
@@ -74,6 +74,12 @@ pub(super) fn policy(draft: &mut Draft<'_>) {
             ("rule", _) => draft.fault(span, key, "rules are written as `[[rule]]`"),
             _ => draft.not_expressible(span, key, "it is no rule"),
         }
+    }
+    if rules.len() > PolicyDocument::MAX_RULES {
+        // Each is compared with all others.
+        draft.fault(0..0, "", format!("more than {} rules", PolicyDocument::MAX_RULES));
+        rules.retain(|rule| rule.effect != Effect::Allow);
+        rules.truncate(PolicyDocument::MAX_RULES);
     }
     // Gemini takes a file with a fault as a whole or not at all; which, is not documented.
     let sound = tree.sound && rules.iter().all(|rule| rule.faults.is_empty());

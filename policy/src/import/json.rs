@@ -112,7 +112,14 @@ pub(super) fn kind(value: &Value<'_>) -> &'static str {
 
 /// Whether a key stands more than once in an object: which of the two its owner takes is not known, so what widens must
 /// not come from either.
+///
+/// An object with more keys than anybody writes counts as one with repeated keys: looking for each among all of them would
+/// take time with their square.
 pub(super) fn is_repeated(object: &Object<'_>, key: &str) -> bool {
+    const MAX_KEYS: usize = 1000;
+    if object.properties.len() > MAX_KEYS {
+        return true;
+    }
     object
         .properties
         .iter()

@@ -1,3 +1,6 @@
+mod codex;
+mod gemini;
+
 use super::*;
 use crate::{AbsPath, Effect, Layer, Mode};
 
@@ -452,220 +455,17 @@ fn cusp_differs_from_claude_code() {
 }
 
 #[test]
-fn rules_of_codex() {
-    let text = include_str!("../../../tests/fixtures/settings/codex/default.rules");
-    let imported = read(Format::CodexRules, text);
-    let rules: Vec<String> = imported
-        .native
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.contains("Bash("))
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(
-        rules,
-        [
-            r#"{"advice":"move files to ./trash instead","rule":"Bash(rm -rf *)"},"#,
-            r#"{"advice":"move files to ./trash instead","rule":"Bash(rm -fr *)"}"#,
-            r#"{"advice":"a person looks at every push","rule":"Bash(git push *)"}"#,
-            r#""Bash(git status *)","#,
-            r#""Bash(/usr/bin/git status *)","#,
-            r#""Bash(git log *)","#,
-            r#""Bash(/usr/bin/git log *)","#,
-            r#""Bash(git diff *)","#,
-            r#""Bash(/usr/bin/git diff *)""#,
-        ]
-    );
-    let push = imported.document.rules.iter().find(|rule| rule.effect == Effect::Ask);
-    assert_eq!(push.map(|rule| (rule.source.line, rule.source.column)), Some((6, 1)));
-}
-
-#[test]
-fn what_codex_would_refuse_or_run_allows_nothing() {
-    let deny = "prefix_rule(pattern=['rm'], decision='forbidden')\n";
-    for bad in [
-        "for x in ['a']:\n    prefix_rule(pattern=[x])",
-        "load('a', 'b')",
-        "prefix_rule(pattern=[])",
-        "prefix_rule(pattern=['a'], decision='deny')",
-        "prefix_rule(pattern=['a'], what='x')",
-        "prefix_rule(pattern=['a', ['b', []]])",
-        "prefix_rule(pattern=['a', 'b'], match=['a c'])",
-        "prefix_rule(pattern=['a', 'b'], not_match=['a b c'])",
-        "prefix_rule(pattern=['a'] + g())",
-        "unknown_rule(x = 'a')",
-        "prefix_rule(pattern=['a'",
-    ] {
-        let text = format!("prefix_rule(pattern=['ls'])\n{deny}{bad}\n");
-        let imported = read(Format::CodexRules, &text);
-        let effects: Vec<Effect> = imported.document.rules.iter().map(|rule| rule.effect).collect();
-        assert_eq!(effects, [Effect::Deny], "{bad}: {:#?}", imported.report);
-        assert!(
-            imported
-                .report
-                .iter()
-                .any(|note| note.line >= 3 && note.outcome != Outcome::Kept),
-            "{bad}"
-        );
-    }
-    let many = format!("['x'{}]", ", 'y'".repeat(20));
-    for (decision, rules) in [("forbidden", 21), ("allow", 0)] {
-        let text = format!("prefix_rule(pattern=['a', {many}, {many}], decision='{decision}')");
-        let imported = read(Format::CodexRules, &text);
-        assert_eq!(imported.document.rules.len(), rules, "{decision}");
-    }
-    let starred = read(Format::CodexRules, "prefix_rule(pattern=['a', '*'])");
-    assert!(starred.document.rules.is_empty());
-}
-
-#[test]
-fn configuration_and_requirements_of_codex() {
-    let text = include_str!("../../../tests/fixtures/settings/codex/config.toml");
-    let imported = read(Format::CodexConfig, text);
-    assert_eq!(imported.document.settings.additional_directories, ["/home/dev/scratch"]);
-    let deny = imported.document.rules.iter().find(|rule| rule.effect == Effect::Deny);
-    assert_eq!(deny.map(|rule| rule.source.text.as_str()), Some("put_note"));
-    assert!(imported.native.contains("mcp__memo__put_note"));
-
-    let text = include_str!("../../../tests/fixtures/settings/codex/requirements.toml");
-    let imported = import(Format::CodexRequirements, text, origin(Layer::Team));
-    let permitted = imported.document.settings.permitted_modes.clone().unwrap_or_default();
-    let words: Vec<String> = permitted.iter().map(|mode| mode.to_string()).collect();
-    assert!(
-        words.contains(&"default".to_owned()) && !words.contains(&"bypass".to_owned()),
-        "{words:?}"
-    );
-    assert_eq!(imported.document.rules.len(), 2);
-    assert_eq!(
-        imported.document.rules[0].advice.as_deref(),
-        Some("move files to ./trash instead")
-    );
-}
-
-#[test]
-fn policies_of_gemini() {
-    let text = include_str!("../../../tests/fixtures/settings/gemini/policies/team.toml");
-    let imported = read(Format::GeminiPolicy, text);
-    let rules: Vec<&str> = imported
-        .native
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.contains("__") || line.contains("Bash") || line.contains("Edit"))
-        .collect();
-    for expected in [
-        r#""Bash(git status *)","#,
-        r#""Bash(git log *)","#,
-        r#"{"rule":"Bash","when":{"command":"(?:^(npm|pnpm) run (build|test))(?s:.*)"}},"#,
-        r#""Bash(git push *)","#,
-        r#"{"advice":"Secrets are not edited here.","rule":"Edit","when":{"input":"\\.env"}},"#,
-        r#"{"rule":"mcp__memo__get_note","when":{"modes":["default","acceptEdits"]}}"#,
-        r#""mcp__prod__*","#,
-    ] {
-        assert!(rules.contains(&expected), "{expected}\n{}", imported.native);
-    }
-    // The broad ask below the allows is what the modes do by themselves.
-    assert!(!imported.native.contains("\"*\""), "{}", imported.native);
-}
-
-#[test]
-fn an_order_by_priority_becomes_the_stricter_of_both() {
-    let text = r#"
-[[rule]]
-toolName = "write_file"
-decision = "allow"
-priority = 100
-
-[[rule]]
-toolName = "run_shell_command"
-commandPrefix = "git"
-decision = "allow"
-priority = 100
-
-[[rule]]
-toolName = "run_shell_command"
-commandPrefix = "git push"
-decision = "deny"
-priority = 50
-
-[[rule]]
-toolName = "run_shell_command"
-decision = "ask_user"
-priority = 10
-
-[[rule]]
-toolName = "web_fetch"
-decision = "ask_user"
-priority = 10
-"#;
-    let imported = read(Format::GeminiPolicy, text);
-    let native = &imported.native;
-    // An allow reaches no further than Gemini's own tool.
-    assert!(
-        native.contains(r#"{"rule":"Write(**)","spelling":"cursor"}"#),
-        "{native}"
-    );
-    // A deny below an allow stays, and says that this is stricter.
-    assert!(native.contains(r#""Bash(git push *)""#), "{native}");
-    let stricter = |note: &&Note| note.outcome.detail().contains("stricter");
-    assert_eq!(imported.report.iter().filter(stricter).count(), 1);
-    // Asking for the rest is the mode's business, where the mode asks.
-    let rest = imported
-        .document
-        .rules
-        .iter()
-        .find(|rule| rule.effect == Effect::Ask && rule.when.is_some());
-    let modes = rest
-        .and_then(|rule| rule.when.as_ref()?.modes.clone())
-        .unwrap_or_default();
-    assert!(
-        modes.contains(&Mode::Bypass) && !modes.contains(&Mode::Default),
-        "{modes:?}"
-    );
-    // Where no allow is above it, an ask stays as it is.
-    assert!(native.contains("\"WebFetch\""), "{native}");
-}
-
-#[test]
-fn what_gemini_would_not_read_or_we_do_not_know_allows_nothing() {
-    let rule = |fields: &str| format!("[[rule]]\ntoolName = \"run_shell_command\"\n{fields}\n");
-    let good = rule("commandPrefix = \"ls\"\ndecision = \"allow\"\npriority = 1");
-    for bad in [
-        rule("decision = \"maybe\"\npriority = 1"),
-        rule("decision = \"allow\"\npriority = 5000"),
-        rule("decision = \"allow\""),
-        rule("commandPrefix = \"a\"\ncommandRegex = \"b\"\ndecision = \"allow\"\npriority = 1"),
-        "[[rule]]\ndecision = \"allow\"\npriority = 1\n".to_owned(),
-        "x = [\n".to_owned(),
-    ] {
-        let imported = read(Format::GeminiPolicy, &format!("{good}{bad}"));
-        assert!(imported.is_broken(), "{bad}");
-        let allows = imported
-            .document
-            .rules
-            .iter()
-            .filter(|rule| rule.effect == Effect::Allow)
-            .count();
-        assert_eq!(allows, 0, "{bad}");
-    }
-    for narrowed in [
-        "subagent = \"x\"",
-        "interactive = true",
-        "somethingNew = 1",
-        "modes = [\"turbo\"]",
-        "argsPattern = \"x\"",
-        "commandRegex = \"(?=x)\"",
-    ] {
-        for (decision, expected) in [("allow", 0), ("deny", 1)] {
-            let text = rule(&format!("{narrowed}\ndecision = \"{decision}\"\npriority = 1"));
-            let imported = read(Format::GeminiPolicy, &text);
-            assert_eq!(
-                imported.document.rules.len(),
-                expected,
-                "{narrowed} {decision}: {:#?}",
-                imported.report
-            );
-        }
-    }
+fn a_file_with_more_than_anybody_writes_is_broken() {
+    let keys: String = (0..30_000).map(|number| format!("\"k{number}\": 1, ")).collect();
+    let many = format!("{{ {keys} \"permissions\": {{ \"allow\": [\"Read\"], \"deny\": [\"Bash\"] }} }}");
+    let imported = read(Format::ClaudeSettings, &many);
+    let effects: Vec<Effect> = imported.document.rules.iter().map(|rule| rule.effect).collect();
+    assert_eq!(effects, [Effect::Deny]);
+    let rule = "[[rule]]\ntoolName='a'\ndecision='allow'\npriority=1\n";
+    let imported = read(Format::GeminiPolicy, &rule.repeat(6000));
+    assert!(imported.is_broken() && imported.document.rules.is_empty());
+    let imported = read(Format::CodexRules, &"prefix_rule(pattern=['a'])\n".repeat(6000));
+    assert!(imported.is_broken() && imported.document.rules.is_empty());
 }
 
 proptest::proptest! {
