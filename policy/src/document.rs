@@ -11,6 +11,8 @@ mod read;
 pub(crate) mod scan;
 mod schema;
 
+pub(crate) use scan::Lines;
+
 use std::ops::Range;
 
 pub(crate) use allowlists::in_force;
@@ -132,6 +134,42 @@ impl PolicyDocument {
         }
         (builder.finish(), faults)
     }
+
+    /// Takes rules from lists that stand elsewhere; those of one effect that follow each other are one list. What is no
+    /// rule is left out and given back by its number.
+    pub(crate) fn from_placed_rules(
+        rules: Vec<PlacedRule>,
+        origin: DocumentOrigin,
+    ) -> (Self, Vec<(usize, InvalidRule)>) {
+        let mut builder = RuleList::new(origin);
+        let (mut faults, mut list) = (Vec::new(), None);
+        for (index, rule) in rules.into_iter().enumerate() {
+            if list.replace(rule.effect) != Some(rule.effect) {
+                builder.begin(rule.effect);
+            }
+            let entry = Entry {
+                name: rule.name,
+                advice: rule.advice,
+                column: rule.column,
+                ..Entry::plain(&rule.text, rule.line)
+            };
+            if let Err(fault) = builder.add(entry) {
+                faults.push((index, fault));
+            }
+        }
+        (builder.finish(), faults)
+    }
+}
+
+/// A rule with its place in a text that is no policy document, such as a file of tests.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacedRule {
+    pub(crate) effect: Effect,
+    pub(crate) text: String,
+    pub(crate) name: Option<String>,
+    pub(crate) advice: Option<String>,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 /// One entry of a list of rules, as far as it was read.
