@@ -10,6 +10,7 @@
 use crate::{
     AbsPath, Effect,
     facts::Tree,
+    mode::ActionClass,
     path::{
         Anchors,
         plain::{self, Token},
@@ -268,6 +269,42 @@ impl World<'_> {
             }
         }
         parts
+    }
+
+    /// A copy of a folder into the workspace or the home folder, that brings protected names along.
+    pub(super) fn judge_copies(&self, command: &Command) -> Option<Part> {
+        if !matches!(command.program_name(), Some("cp" | "gcp" | "rsync")) || !reads_below(command) {
+            return None;
+        }
+        let guarded = |path: &AbsPath| {
+            self.workspace.contains(path) || self.workspace.home.as_ref().is_some_and(|home| path.is_within(home))
+        };
+        let lands = command.files.iter().any(|access| match &access.target {
+            FileTarget::Path(path) => access.access == Access::Write && guarded(path),
+            FileTarget::Pattern { folder, .. } => access.access == Access::Write && guarded(folder),
+            FileTarget::Unknown(_) => access.access == Access::Write,
+        });
+        if !lands {
+            return None;
+        }
+        let switches = self.rules.protection();
+        let sources = wanted(command, |text| self.resolve(text));
+        sources
+            .into_iter()
+            .filter(|wanted| wanted.deep)
+            .find_map(|Wanted { folder, .. }| {
+                let subject = format!("copies all below {folder}");
+                let tree = self.request.facts.trees.get(&folder);
+                let Some(tree) = tree.filter(|tree| tree.complete) else {
+                    return Some(Part::unknown(subject, "what it brings along is not known"));
+                };
+                let (name, entry) = tree.folders.iter().chain(&tree.files).find_map(|name| {
+                    let entry = crate::protected::protects_name(name, switches)?;
+                    Some((name, entry))
+                })?;
+                let what = format!("it brings `{name}` along, a protected name: {}", entry.reason);
+                Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
+            })
     }
 
     /// One folder that is read with all that lies below.
