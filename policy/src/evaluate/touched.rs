@@ -233,6 +233,12 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
     // `-v ./.env:/x`, `src=.env,dst=/x`.
     let place = |text: &&str| text.starts_with(['/', '.', '~']);
     out.extend(word.split_once(':').map(|(value, _)| value).filter(place));
+    // `UNIX-CONNECT:/run/x.sock`.
+    out.extend(
+        word.split_once(':')
+            .map(|(_, value)| value)
+            .filter(|value| value.starts_with('/')),
+    );
     out.extend(
         word.split(',')
             .filter_map(|field| field.split_once('='))
