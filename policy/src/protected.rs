@@ -32,6 +32,7 @@ pub struct Switches {
 pub fn protects(path: &AbsPath, switches: Switches) -> Option<&'static Protected> {
     let segments: Vec<String> = path.segments().map(names::folded).collect();
     let raw: Vec<&str> = path.segments().collect();
+    let short_names = path.as_str().contains('~');
     PROTECTED.iter().find(|entry| {
         let width = entry.segments.len();
         (0..=segments.len().saturating_sub(width)).any(|at| {
@@ -39,7 +40,7 @@ pub fn protects(path: &AbsPath, switches: Switches) -> Option<&'static Protected
                 let own = segments.get(at + offset).map_or("", String::as_str);
                 let spelled = raw.get(at + offset).copied().unwrap_or_default();
                 let name = entry.segments.get(offset).copied().unwrap_or_default();
-                !own.is_empty() && (is_named(own, name) || names::is_short_name_of(spelled, name))
+                !own.is_empty() && (is_named(own, name) || (short_names && names::is_short_name_of(spelled, name)))
             });
             let below = segments.get(at + width..).unwrap_or_default();
             let exempt = below.first().is_some_and(|next| entry.exempt.contains(&next.as_str()));
@@ -76,7 +77,11 @@ fn is_named(segment: &str, name: &str) -> bool {
 #[must_use]
 pub fn protects_pattern(pattern: &str, switches: Switches) -> Option<&'static Protected> {
     let lower = names::folded_text(pattern);
-    let theirs = plain::parse(&lower);
+    // `**` of the shell stands for no name with a dot at the beginning, so no protected name is among what it stands for.
+    let theirs: Vec<plain::Segment> = plain::parse(&lower)
+        .into_iter()
+        .filter(|segment| *segment != plain::Segment::Deep)
+        .collect();
     PROTECTED.iter().find(|entry| {
         if switches.agent_directories_off && entry.switchable {
             // Which of its files is met is not told apart; those that stay protected have their own patterns.
@@ -96,6 +101,12 @@ pub fn protects_pattern(pattern: &str, switches: Switches) -> Option<&'static Pr
         let ours = plain::parse(&format!("**/{}/**", entry.segments.join("/")));
         plain::meet(&ours.iter().collect::<Vec<_>>(), &theirs)
     })
+}
+
+/// The entry that a name alone is under, wherever it lies: what a copy of a folder brings along.
+#[must_use]
+pub(crate) fn protects_name(name: &str, switches: Switches) -> Option<&'static Protected> {
+    protects(&AbsPath::root().join(name), switches)
 }
 
 /// What the sandbox keeps read-only inside a writable workspace: gitignore patterns relative to every

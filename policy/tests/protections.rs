@@ -288,6 +288,22 @@ fn a_glob_that_meets_a_link_asks_for_what_the_link_leads_to() {
 }
 
 #[test]
+fn a_glob_whose_names_are_known_asks_only_for_those_that_a_rule_is_about() {
+    let documents = [rules(Layer::Team, &[], &[], &["Read(*.pem)"])];
+    for (line, files, expected) in [
+        ("cat k/*", &["a.md"][..], Verdict::Allow),
+        ("cat k/*", &["a.md", "b.pem"], Verdict::Ask),
+        ("cat k/*.md", &["a.md", "b.pem"], Verdict::Allow),
+        // Nothing that it could stand for is there yet.
+        ("cat k/*.p*", &["a.md"], Verdict::Ask),
+    ] {
+        let mut request = request(bash(line), Mode::Bypass);
+        holds(&mut request, "/home/dev/proj/k", files, &[]);
+        assert_eq!(decide(&documents, &request).verdict, expected, "{line} {files:?}");
+    }
+}
+
+#[test]
 fn commands_of_powershell_and_cmd_are_not_read_as_bash() {
     for tool in ["PowerShell", "Cmd"] {
         for line in [

@@ -138,7 +138,7 @@ impl Setting {
         Some(real)
     }
 
-    /// What stands below a folder.
+    /// The names that stand below a folder.
     fn tree(&self, folder: &AbsPath) -> Tree {
         let Some(real) = self.real(folder) else {
             return Tree::default();
@@ -156,7 +156,7 @@ impl Setting {
             tree.folders.extend(names);
             if self.links.contains_key(path) {
                 match self.real(path) {
-                    Some(leads) => drop(tree.links.insert(path.clone(), leads)),
+                    Some(target) => drop(tree.links.insert(folder.join(rest), target)),
                     // A link in a circle leads nowhere that could be known.
                     None => tree.complete = false,
                 }
@@ -228,6 +228,19 @@ mod tests {
         ] {
             assert_eq!(setting.real(&p(named)), real.map(p), "{named}");
         }
+    }
+
+    #[test]
+    fn a_tree_has_each_name_once_and_links_as_the_folder_is_named() {
+        let setting = setting(
+            &["/w/app/src/a.rs", "/w/app/src/x/a.rs", "/w/other"],
+            &[("/w/app/src/l", "../../other"), ("/w/app/s", "src")],
+        );
+        let tree = setting.tree(&p("/w/app/s"));
+        assert!(tree.complete);
+        assert_eq!(tree.files, ["a.rs".to_owned(), "l".to_owned()].into());
+        assert_eq!(tree.folders, ["x".to_owned()].into());
+        assert_eq!(tree.links, [(p("/w/app/s/l"), p("/w/other"))].into());
     }
 
     #[test]

@@ -161,6 +161,7 @@ impl World<'_> {
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_copies(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
     }

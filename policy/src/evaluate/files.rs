@@ -277,6 +277,7 @@ impl World<'_> {
         let may = "it can expand to what this rule is about:";
         let met = self.strictest(self.ids(access, Effect::Deny), |id| {
             self.deny_meets(id, folder, pattern)
+                && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern))
         });
         if access != Access::Read {
             let real_folder = self.real(folder);
@@ -316,7 +317,9 @@ impl World<'_> {
             return Part::perhaps(self, id, subject, may);
         }
         if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| {
-            self.deny_covers(id, folder) || self.deny_meets(id, folder, pattern)
+            self.deny_covers(id, folder)
+                || (self.deny_meets(id, folder, pattern)
+                    && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern)))
         }) {
             return Part::by_rule(self, id, subject);
         }

@@ -9,10 +9,27 @@ use crate::shell::{Analysis, Command, CommandClass, Context, Word};
 use super::commands::is_feeder;
 
 const OURS: &[&str] = &["portcullis", "sandboxd"];
-/// Programs that end or slow processes, by number or by what they hold open.
-const ENDERS: &[&str] = &["fuser", "kill", "renice", "taskkill"];
-/// Programs that tell the numbers of processes.
-const FINDERS: &[&str] = &["lsof", "pgrep", "pidof", "ps", "ss", "systemctl"];
+/// Programs that end, slow or enter processes, by number or by what they hold open.
+const ENDERS: &[&str] = &[
+    "criu", "fuser", "gdb", "kill", "lldb", "ltrace", "nsenter", "renice", "reptyr", "strace", "taskkill",
+];
+/// Programs that change or remove files, whose names a line can look up, too.
+const CHANGERS: &[&str] = &[
+    "chmod", "chown", "cp", "dd", "ln", "mv", "rm", "shred", "tee", "truncate", "unlink",
+];
+/// Programs that tell the numbers of processes, or where programs lie.
+const FINDERS: &[&str] = &[
+    "command",
+    "lsof",
+    "pgrep",
+    "pidof",
+    "ps",
+    "ss",
+    "systemctl",
+    "type",
+    "whereis",
+    "which",
+];
 /// Programs that take packages, services or start-up entries away, and the words by which they do.
 const REMOVERS: &[(&str, &[&str])] = &[
     ("apk", &["del"]),
@@ -104,7 +121,13 @@ fn runs_us(command: &Command) -> bool {
 
 /// Ends processes whose numbers come from elsewhere, in a line that looks ours up; or what holds our socket.
 fn ends_what_was_found(analysis: &Analysis, command: &Command) -> bool {
-    if !command.program_name().is_some_and(|program| ENDERS.contains(&program)) {
+    let is_one_of = |programs: &[&str]| {
+        command
+            .program_name()
+            .is_some_and(|program| programs.contains(&program))
+    };
+    let ends = is_one_of(ENDERS);
+    if !ends && !is_one_of(CHANGERS) {
         return false;
     }
     let fed = command
@@ -120,5 +143,5 @@ fn ends_what_was_found(analysis: &Analysis, command: &Command) -> bool {
                 && literals(other).any(names_us)
         })
     };
-    literals(command).any(names_us) || (unknown && found())
+    (ends && literals(command).any(names_us)) || (unknown && found())
 }

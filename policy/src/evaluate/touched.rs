@@ -26,11 +26,18 @@ impl World<'_> {
     /// The files of a command, and those that its input may name.
     pub(super) fn accesses(&self, command: &Command) -> Vec<FileAccess> {
         let mut accesses = command.files.clone();
-        if is_search_with_tests(command) {
+        let (by_name, by_age) = (is_search_with_tests(command), is_search_by_age(command));
+        if by_name || by_age {
             // `find . -name x -delete` deletes what it finds, not the folder it looks in.
             let mut found = false;
             for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
-                if let FileTarget::Path(folder) = &access.target {
+                // By age or size alone nobody knows what goes; of a folder for things that age, old ones are meant to.
+                let for_old_things = |folder: &AbsPath| {
+                    folder.as_str() == "/tmp" || !crate::protected::is_critical(folder, &self.workspace)
+                };
+                if let FileTarget::Path(folder) = &access.target
+                    && (by_name || for_old_things(folder))
+                {
                     let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
                     access.target = FileTarget::Pattern {
                         folder: folder.clone(),
@@ -173,18 +180,42 @@ impl World<'_> {
     }
 }
 
-/// Whether it is a `find` that narrows what it finds, and not to something protected.
+/// Whether it is a `find` that narrows what it finds by name, and not to something protected.
 pub(super) fn is_search_with_tests(command: &Command) -> bool {
-    let words = || command.words.iter().filter_map(Word::literal);
-    let test = |word: &str| {
-        matches!(
-            word,
-            "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
-        )
-    };
+    let words: Vec<&str> = command.words.iter().filter_map(Word::literal).collect();
+    if command.program_name() != Some("find") {
+        return false;
+    }
+    // What is left of a test after `-o` or a negation may be everything.
+    if words
+        .iter()
+        .any(|word| matches!(*word, "!" | "-not" | "-o" | "-or" | ","))
+    {
+        return false;
+    }
     let names_protected =
-        |word: &str| crate::protected::protects(&AbsPath::root().join(word), Switches::default()).is_some();
-    command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
+        |word: &&str| crate::protected::protects(&AbsPath::root().join(word), Switches::default()).is_some();
+    let by_name = |pair: &[&str]| match pair {
+        [
+            "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex",
+            value,
+        ] => value.chars().any(|c| c.is_alphanumeric() || c == '_' || c == '-'),
+        _ => false,
+    };
+    let narrows = words.contains(&"-empty") || words.windows(2).any(by_name);
+    narrows && !words.iter().any(names_protected)
+}
+
+/// Whether it is a `find` that narrows by age or size alone.
+fn is_search_by_age(command: &Command) -> bool {
+    let test = |word: &str| {
+        word.starts_with("-newer")
+            || matches!(
+                word,
+                "-size" | "-mtime" | "-atime" | "-ctime" | "-mmin" | "-amin" | "-cmin"
+            )
+    };
+    command.program_name() == Some("find") && command.words.iter().filter_map(Word::literal).any(test)
 }
 
 /// What of a word can name a file: itself, what follows `=` or `@`; for git what follows the colon of `HEAD:path`.
@@ -203,6 +234,12 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
     // `-v ./.env:/x`, `src=.env,dst=/x`.
     let place = |text: &&str| text.starts_with(['/', '.', '~']);
     out.extend(word.split_once(':').map(|(value, _)| value).filter(place));
+    // `UNIX-CONNECT:/run/x.sock`.
+    out.extend(
+        word.split_once(':')
+            .map(|(_, value)| value)
+            .filter(|value| value.starts_with('/')),
+    );
     out.extend(
         word.split(',')
             .filter_map(|field| field.split_once('='))

@@ -10,6 +10,7 @@
 use crate::{
     AbsPath, Effect,
     facts::Tree,
+    mode::ActionClass,
     path::{
         Anchors,
         plain::{self, Token},
@@ -86,6 +87,22 @@ const READERS: &[Reader] = &[
 ];
 /// Programs that give a folder to a container: `-v FOLDER:…`, `--mount src=FOLDER`, `cp FOLDER`, `build FOLDER`.
 const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
+/// Programs that are in no table of files, and pack or show whatever folders they are given.
+const PACKERS: &[&str] = &[
+    "7z",
+    "7za",
+    "7zr",
+    "7zz",
+    "genisoimage",
+    "jar",
+    "meld",
+    "mkisofs",
+    "mksquashfs",
+    "pax",
+    "rar",
+];
+/// Most names that a pattern of the shell is compared with.
+const MAX_EXPANDED: usize = 5_000;
 /// Most comparisons of a name with a rule for one call. Beyond it nothing is known.
 const MAX_STEPS: usize = 2_000_000;
 
@@ -115,6 +132,9 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
     }
     let further = match command.program_name() {
         Some(program) if CONTAINERS.contains(&program) => given_to_container(command),
+        Some(program) if PACKERS.contains(&program) => {
+            literals(command).filter(|word| !word.starts_with('-')).collect()
+        }
         Some("git") if git_reads_untracked(command) => vec!["."],
         _ => Vec::new(),
     };
@@ -141,6 +161,10 @@ fn reads_below(command: &Command) -> bool {
         return false;
     };
     let always = reader.letters.is_empty() && reader.words.is_empty();
+    // `rg --files` lists names.
+    if reader.program == "rg" && literals(command).any(|word| matches!(word, "--files" | "--type-list" | "--version")) {
+        return false;
+    }
     // A word that is not certain may be the option.
     let told = |word: &Word| match word.literal() {
         None => !matches!(word, Word::Dynamic { pattern: true, .. }),
@@ -188,6 +212,12 @@ fn given_to_container(command: &Command) -> Vec<&str> {
             }));
         }
     }
+    // `-v "$(pwd)":/w`.
+    let here = command.words.iter().any(|word| match word {
+        Word::Dynamic { source, .. } => source.to_ascii_lowercase().contains("pwd") && source.contains(":/"),
+        Word::Literal(_) => false,
+    });
+    out.extend(here.then_some("."));
     let verb = words.iter().find(|word| !word.starts_with('-')).copied();
     if matches!(verb, Some("build" | "cp")) {
         let operands = words.iter().skip_while(|word| Some(**word) != verb).skip(1);
@@ -268,6 +298,72 @@ impl World<'_> {
             }
         }
         parts
+    }
+
+    /// Whether a pattern of the shell with wildcards in its last name alone surely expands to names of which a deny or ask
+    /// covers none: the host said which names stand in the folder. A pattern that expands to nothing is no such thing:
+    /// what it looks for may come.
+    pub(super) fn expands_to_others_than(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
+        let rest = pattern
+            .strip_prefix(folder.as_str())
+            .map(|rest| rest.trim_start_matches('/'));
+        let (Some(tree), Some(rest)) = (tree, rest) else {
+            return false;
+        };
+        let segments = plain::parse(rest);
+        let [plain::Segment::One(tokens)] = segments.as_slice() else {
+            return false;
+        };
+        if tree.files.len() + tree.folders.len() > MAX_EXPANDED {
+            return false;
+        }
+        let mut names = tree
+            .files
+            .iter()
+            .chain(&tree.folders)
+            .filter(|name| {
+                let own: Vec<Token> = name.chars().map(Token::Char).collect();
+                plain::segment_meets(&own, tokens)
+            })
+            .peekable();
+        names.peek().is_some() && names.all(|name| !self.deny_covers(id, &folder.join(name)))
+    }
+
+    /// A copy of a folder into the workspace or the home folder, that brings protected names along.
+    pub(super) fn judge_copies(&self, command: &Command) -> Option<Part> {
+        if !matches!(command.program_name(), Some("cp" | "gcp" | "rsync")) || !reads_below(command) {
+            return None;
+        }
+        let guarded = |path: &AbsPath| {
+            self.workspace.contains(path) || self.workspace.home.as_ref().is_some_and(|home| path.is_within(home))
+        };
+        let lands = command.files.iter().any(|access| match &access.target {
+            FileTarget::Path(path) => access.access == Access::Write && guarded(path),
+            FileTarget::Pattern { folder, .. } => access.access == Access::Write && guarded(folder),
+            FileTarget::Unknown(_) => access.access == Access::Write,
+        });
+        if !lands {
+            return None;
+        }
+        let switches = self.rules.protection();
+        let sources = wanted(command, |text| self.resolve(text));
+        sources
+            .into_iter()
+            .filter(|wanted| wanted.deep)
+            .find_map(|Wanted { folder, .. }| {
+                let subject = format!("copies all below {folder}");
+                let tree = self.request.facts.trees.get(&folder);
+                let Some(tree) = tree.filter(|tree| tree.complete) else {
+                    return Some(Part::unknown(subject, "what it brings along is not known"));
+                };
+                let (name, entry) = tree.folders.iter().chain(&tree.files).find_map(|name| {
+                    let entry = crate::protected::protects_name(name, switches)?;
+                    Some((name, entry))
+                })?;
+                let what = format!("it brings `{name}` along, a protected name: {}", entry.reason);
+                Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
+            })
     }
 
     /// One folder that is read with all that lies below.

@@ -59,13 +59,14 @@ pub fn is_critical_pattern(folder: &AbsPath, pattern: &str, workspace: &Workspac
         .strip_prefix(folder.as_str())
         .unwrap_or(pattern)
         .trim_matches('/');
-    let everything = rest.split('/').next().is_some_and(|first| {
-        !first.is_empty() && first.chars().all(|c| matches!(c, '*' | '.' | '?' | '{' | '}' | ','))
-    });
+    let all = |segment: &str| segment.chars().all(|c| matches!(c, '*' | '.' | '?' | '{' | '}' | ','));
+    let everything = !rest.is_empty() && rest.split('/').all(all);
+    let shallow = rest.matches('/').count();
     // `/tmp/*` is a usual thing to clean; what lies directly in `/` is not, and where mounts stand every name is one.
     let critical = is_critical(folder, workspace) && folder.as_str() != "/tmp";
     let holds_mounts = is_mount(&folder.join("x"));
-    critical && (everything || ((*folder == AbsPath::root() || holds_mounts) && !rest.contains('/')))
+    let near = (*folder == AbsPath::root() && shallow < 2) || (holds_mounts && shallow == 0);
+    critical && (everything || near)
 }
 
 /// Whether a path is a device that holds a disk, memory, or the machine's controls.

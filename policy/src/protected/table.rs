@@ -37,6 +37,9 @@ const BUILD: &str = "a build tool or package manager runs what is written there"
 const LOGIN: &str = "a shell runs it at its next start";
 const KEYS: &str = "it holds keys, or says which are accepted";
 
+// The host says where our files really lie; these are the usual places, for a host that says nothing.
+const OURS: &str = "it belongs to Portcullis itself";
+
 /// The table.
 pub const PROTECTED: &[Protected] = &[
     Protected {
@@ -69,6 +72,9 @@ pub const PROTECTED: &[Protected] = &[
         sandbox: &[".portcullis"],
         reason: "it is the policy of this project",
     },
+    folder(&[".config", "portcullis"], OURS),
+    folder(&[".local", "share", "portcullis"], OURS),
+    folder(&[".local", "state", "portcullis"], OURS),
     Protected {
         segments: &[".claude"],
         exempt: &["worktrees"],

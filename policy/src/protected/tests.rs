@@ -53,6 +53,8 @@ fn a_pattern_meets_protected_names_only_if_it_can_become_one() {
         ("/w/*", false),
         ("/w/src/*.rs", false),
         ("/w/*/.claude/x", true),
+        ("/w/**/node_modules", false),
+        ("/w/**/.git/x", true),
     ] {
         assert_eq!(
             protects_pattern(pattern, Switches::default()).is_some(),
@@ -87,6 +89,10 @@ fn critical_are_folders_that_hold_more_than_anybody_means() {
         ("/home/dev/proj/src", "/home/dev/proj/src/*", true),
         ("/home/dev/proj/build", "/home/dev/proj/build/*", false),
         ("/tmp", "/tmp/*", false),
+        ("/home/dev/proj", "/home/dev/proj/*/build", false),
+        ("/home/dev/proj", "/home/dev/proj/*/*", true),
+        ("/", "/*/lib", true),
+        ("/mnt", "/mnt/d*", true),
         ("/usr", "/usr/*", true),
     ] {
         assert_eq!(

@@ -95,12 +95,10 @@ impl Snapshots {
             return read;
         }
         if PolicyDocument::is_ignore_file(&document.origin.name) {
+            let (own, faults) = PolicyDocument::parse_ignore_file(&document.text, document.origin.clone());
             let read = ReadDocument {
-                document: Arc::new(PolicyDocument::parse_ignore_file(
-                    &document.text,
-                    document.origin.clone(),
-                )),
-                faults: Arc::default(),
+                document: Arc::new(own),
+                faults: faults.into(),
             };
             lock(&self.documents).put(key, read.clone());
             return read;
