@@ -8,6 +8,7 @@ mod audit;
 mod confirm;
 mod decide;
 mod failure;
+mod faults;
 mod hook;
 mod mcp;
 mod output;

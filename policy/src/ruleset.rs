@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
     controls::Controls,
+    document::AutoRun,
     rule::{Matcher, TextPattern},
 };
 
@@ -29,6 +30,7 @@ pub struct EffectiveRuleset {
     auto_allow_if_sandboxed: bool,
     /// Each document's own, of those that have any.
     controls: Vec<Controls>,
+    auto_run: AutoRun,
 }
 
 /// A rule, and what `/x` stands for in it.
@@ -109,6 +111,18 @@ impl EffectiveRuleset {
                 default_mode = Some((*layer, mode));
             }
         }
+        let (entries, auto_run) = crate::document::in_force(documents, counts);
+        for (document, rule) in entries {
+            let folder = documents
+                .get(document)
+                .and_then(|document| document.origin.folder.as_ref());
+            if let Some(place) = places.iter().position(|known| known.as_ref() == folder) {
+                rules.push(RuleInForce {
+                    rule: rule.clone(),
+                    place,
+                });
+            }
+        }
         rules.sort_by(|a, b| {
             let key = |item: &RuleInForce| (item.rule.effect, item.rule.source.layer);
             key(b)
@@ -127,6 +141,7 @@ impl EffectiveRuleset {
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
             controls,
+            auto_run,
         }
     }
 
@@ -192,6 +207,12 @@ impl EffectiveRuleset {
         self.controls.iter().all(|controls| controls.permits_model(model))
     }
 
+    /// What the classifier of the auto-review mode is told.
+    #[must_use]
+    pub fn auto_run(&self) -> &AutoRun {
+        &self.auto_run
+    }
+
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.
     pub(crate) fn directories(&self, root: &AbsPath, home: Option<&AbsPath>) -> Vec<AbsPath> {
         self.directories
@@ -229,10 +250,15 @@ impl EffectiveRuleset {
 fn strictness(mode: Mode) -> u8 {
     match mode {
         Mode::Bypass => 0,
-        Mode::AcceptEdits => 1,
-        Mode::Default => 2,
-        Mode::DontAsk => 3,
-        Mode::Plan => 4,
+        Mode::RunEverything => 1,
+        Mode::Auto => 2,
+        Mode::AutoReview => 3,
+        Mode::AllowlistSandbox => 4,
+        Mode::Allowlist => 5,
+        Mode::AcceptEdits => 6,
+        Mode::Default => 7,
+        Mode::DontAsk => 8,
+        Mode::Plan => 9,
     }
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, audit::RecordKind};
 use portcullis_policy::Verdict;
 
-use super::{failure::Failure, mcp::McpCommand};
+use super::{failure::Failure, mcp::McpCommand, policy::TestArgs};
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
 #[derive(Debug, Parser)]
@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Hook(HookArgs),
     Decide(DecideArgs),
     Run(RunArgs),
-    /// Pushes and reads the team's policy.
+    /// Pushes, reads and tests policies.
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Reads the audit trail.
@@ -125,7 +125,8 @@ impl ServerArgs {
 /// What the session's flags say.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// Run mode: default, acceptEdits, plan, dontAsk or bypass. In a hook it goes before what the agent reports.
+    /// Run mode: default, acceptEdits, plan, auto, dontAsk, bypass, auto-review, allowlist, allowlist-sandbox or
+    /// run-everything. In a hook it goes before what the agent reports.
     #[arg(long, alias = "mode", value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
     /// Rules to allow in this session, separated by commas or blanks outside parentheses. May be given several times.
@@ -291,6 +292,7 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    Test(TestArgs),
     /// Prints the text of a version.
     #[command(after_help = "Exit codes: 0 printed, 1 failed (no such version), 5 the server cannot be reached.")]
     Get {
@@ -300,6 +302,18 @@ pub(crate) enum PolicyCommand {
         /// Form of the output.
         #[arg(long, value_enum, default_value_t)]
         format: Format,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Prints the JSON Schema of policy documents, for editors: name the file in the document's `$schema`.
+    #[command(
+        after_help = "Example: portcullis policy schema > policy.schema.json, and \"$schema\": \
+        \"./policy.schema.json\" in the document.\n\nExit codes: 0 printed, 1 failed, 5 the server cannot be reached."
+    )]
+    Schema {
+        /// Ask the server what it reads, which may be of another version than this program.
+        #[arg(long)]
+        from_server: bool,
         #[command(flatten)]
         server: ServerArgs,
     },

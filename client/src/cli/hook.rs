@@ -120,6 +120,7 @@ pub(crate) fn main(hook: &HookArgs, host: &HostArgs) -> u8 {
             allowed_tools: session.allowed_tools.clone(),
             disallowed_tools: session.disallowed_tools.clone(),
             headless: session.headless,
+            approve_mcps: session.approve_mcps,
         };
         move || answer(agent, &session, options, &event, begun + limit)
     };

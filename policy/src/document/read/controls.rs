@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 
-use super::{Reader, range};
+use super::{Reader, keys, range};
 use crate::{
     controls::{
         CommandPattern, LaunchPattern, McpEntry, McpSelector, ModelControls, NetworkMode, OriginPattern,
@@ -20,29 +20,14 @@ const MAX_ENTRIES: usize = 2_000;
 type Refused = (Range<usize>, String, Option<String>);
 
 impl Reader<'_> {
-    /// Reads one of the sections. They only count in team policy.
-    pub(super) fn control(&mut self, key: &'static str, property: &ObjectProp<'_>) {
-        let counts = self.team_only(key, property);
-        let Some(object) = self.object(&property.value, key).filter(|_| counts) else {
-            return;
-        };
-        match key {
-            "mcp" => self.mcp(object),
-            "repositories" => self.repositories(object),
-            "browser" => self.browser(object),
-            _ => self.models(object),
-        }
-    }
-
-    fn mcp(&mut self, object: &Object<'_>) {
-        let known = ["servers", "onlyListed", "deny"];
-        self.keys(object, "`mcp`", &known, |this, key, property| match key {
+    pub(super) fn mcp(&mut self, object: &Object<'_>) {
+        self.keys(object, &keys::MCP, |this, key, property| match key {
             "servers" => {
-                let entries = this.entries(&property.value, key, Self::server);
+                let entries = this.list_of(&property.value, key, Self::server);
                 this.list.document.settings.controls.mcp.servers = entries;
             }
             "deny" => {
-                let entries = this.entries(&property.value, key, Self::denied_server);
+                let entries = this.list_of(&property.value, key, Self::denied_server);
                 this.list.document.settings.controls.mcp.deny = entries;
             }
             _ => {
@@ -57,18 +42,12 @@ impl Reader<'_> {
     fn server(&mut self, value: &Value<'_>) -> Option<McpEntry> {
         let object = self.object(value, "servers")?;
         let (mut name, mut launch, mut tools, mut network) = (None, None, ToolLists::default(), None);
-        let known = ["name", "command", "url", "tools", "networkMode"];
-        self.keys(
-            object,
-            "an entry of `mcp.servers`",
-            &known,
-            |this, key, property| match key {
-                "name" => name = this.words(&property.value, key),
-                "tools" => tools = this.tools(&property.value),
-                "networkMode" => network = this.network_mode(&property.value),
-                _ => this.launch(key, property, &mut launch),
-            },
-        );
+        self.keys(object, &keys::MCP_SERVER, |this, key, property| match key {
+            "name" => name = this.words(&property.value, key),
+            "tools" => tools = this.tools(&property.value),
+            "networkMode" => network = this.network_mode(&property.value),
+            _ => this.launch(key, property, &mut launch),
+        });
         if launch.is_none() {
             self.fault(
                 range(value),
@@ -99,16 +78,10 @@ impl Reader<'_> {
             name: None,
             launch: None,
         };
-        let known = ["name", "command", "url"];
-        self.keys(
-            object,
-            "an entry of `mcp.deny`",
-            &known,
-            |this, key, property| match key {
-                "name" => selector.name = this.words(&property.value, key).map(|text| name_pattern(&text)),
-                _ => this.launch(key, property, &mut selector.launch),
-            },
-        );
+        self.keys(object, &keys::MCP_DENIED, |this, key, property| match key {
+            "name" => selector.name = this.words(&property.value, key).map(|text| name_pattern(&text)),
+            _ => this.launch(key, property, &mut selector.launch),
+        });
         if selector.name.is_none() && selector.launch.is_none() {
             self.fault(
                 range(value),
@@ -166,19 +139,14 @@ impl Reader<'_> {
     fn tools(&mut self, value: &Value<'_>) -> ToolLists {
         let mut tools = ToolLists::default();
         if let Some(object) = self.object(value, "tools") {
-            self.keys(
-                object,
-                "`tools`",
-                &["allow", "deny", "readOnly"],
-                |this, key, property| {
-                    let list = this.patterns(&property.value, key, |text| Ok(TextPattern::parse(text)));
-                    match key {
-                        "allow" => tools.allow = Some(list),
-                        "deny" => tools.deny = list,
-                        _ => tools.read_only = list,
-                    }
-                },
-            );
+            self.keys(object, &keys::MCP_TOOLS, |this, key, property| {
+                let list = this.patterns(&property.value, key, |text| Ok(TextPattern::parse(text)));
+                match key {
+                    "allow" => tools.allow = Some(list),
+                    "deny" => tools.deny = list,
+                    _ => tools.read_only = list,
+                }
+            });
         }
         tools
     }
@@ -204,10 +172,9 @@ impl Reader<'_> {
         Some(mode)
     }
 
-    fn repositories(&mut self, object: &Object<'_>) {
+    pub(super) fn repositories(&mut self, object: &Object<'_>) {
         let mut require = None;
-        let known = ["blocked", "known", "requireKnown"];
-        self.keys(object, "`repositories`", &known, |this, key, property| match key {
+        self.keys(object, &keys::REPOSITORIES, |this, key, property| match key {
             "requireKnown" => {
                 require = this
                     .boolean(&property.value, key)
@@ -234,8 +201,8 @@ impl Reader<'_> {
         }
     }
 
-    fn browser(&mut self, object: &Object<'_>) {
-        self.keys(object, "`browser`", &["origins", "blocked"], |this, key, property| {
+    pub(super) fn browser(&mut self, object: &Object<'_>) {
+        self.keys(object, &keys::BROWSER, |this, key, property| {
             let list = this.patterns(&property.value, key, OriginPattern::parse);
             let controls = &mut this.list.document.settings.controls.browser;
             if key == "origins" {
@@ -246,8 +213,8 @@ impl Reader<'_> {
         });
     }
 
-    fn models(&mut self, object: &Object<'_>) {
-        self.keys(object, "`models`", &["allowed", "blocked"], |this, key, property| {
+    pub(super) fn models(&mut self, object: &Object<'_>) {
+        self.keys(object, &keys::MODELS, |this, key, property| {
             let list = this.patterns(&property.value, key, |text| Ok(ModelControls::pattern(text)));
             let controls = &mut this.list.document.settings.controls.models;
             if key == "allowed" {
@@ -265,7 +232,7 @@ impl Reader<'_> {
         key: &'static str,
         parse: impl Fn(&str) -> Result<T, Refused>,
     ) -> Vec<T> {
-        self.entries(value, key, |this, element| {
+        self.list_of(value, key, |this, element| {
             let text = this.words(element, key)?;
             match parse(&text) {
                 Ok(pattern) => Some(pattern),
@@ -286,7 +253,7 @@ impl Reader<'_> {
     }
 
     /// Reads each element of a list that is not too long.
-    fn entries<T>(
+    fn list_of<T>(
         &mut self,
         value: &Value<'_>,
         key: &'static str,
