@@ -72,7 +72,7 @@ pub enum DecidedBy {
     Rule,
     /// The run mode, without a rule.
     Mode,
-    /// A protected path, a critical path, or Portcullis' own files and commands.
+    /// A protected path, a critical path, Portcullis' own files and commands, or an MCP server that nobody approved.
     Protection,
     /// A control of the team that is no rule, such as permitted modes.
     Control,

@@ -86,15 +86,15 @@ fn example(schema: &Value, root: &Value, key: &str, choices: &mut Choices<'_>) -
 
 /// Gives a rule words that fit its spelling and its condition: what goes with what, a schema does not say.
 fn fitting(key: &str, object: &mut Map<String, Value>) {
-    match key {
-        "servers" | "deny" if !object.contains_key("rule") => {
-            object.remove("url");
-            object.insert("command".to_owned(), json!("npx -y @corp/*"));
-        }
-        "repositories" if object.get("requireKnown") == Some(&json!(true)) => {
-            object.insert("known".to_owned(), json!(["github.com/corp/*"]));
-        }
-        _ => {}
+    // A server is named by its command or its address.
+    let is_server = key == "servers" || (key == "deny" && !object.contains_key("rule"));
+    if is_server && object.contains_key("url") {
+        object.remove("command");
+    } else if is_server {
+        object.insert("command".to_owned(), json!("mcp-server"));
+    }
+    if object.get("requireKnown") == Some(&json!(true)) {
+        object.insert("known".to_owned(), json!(["a.example"]));
     }
     if !object.contains_key("rule") {
         return;
@@ -116,11 +116,10 @@ fn word(key: &str) -> &'static str {
         "not_match" => "git push",
         "name" | "advice" => "some words",
         "mcpAllowlist" => "github:*",
-        "known" | "blocked" => "github.com/corp/*",
-        "origins" => "https://docs.example",
-        "url" => "https://mcp.corp.example/*",
         "terminalAllowlist" => "git log",
         "command" => "git log.*",
+        "url" => "https://mcp.example/*",
+        "blocked" | "known" | "origins" => "a.example",
         "input" => ".*",
         _ => "Bash(git log *)",
     }

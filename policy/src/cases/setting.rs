@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     AbsPath, Facts, Mode, Request, ToolCall,
-    facts::{Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repository, SandboxOffer, Tree},
+    facts::{
+        Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repositories, Repository, RepositoryIdentity,
+        SandboxOffer, Tree,
+    },
     facts_needed,
     mode::Session,
     request::{Interactivity, Workspace},
@@ -40,7 +43,7 @@ pub struct Setting {
 
 impl Setting {
     /// The ordinary world around a working directory: the project is trusted, it is a repository whose configuration runs
-    /// nothing, programs are the system's, nobody offers a sandbox, a person can be asked, and a host vouches for all this.
+    /// nothing, programs are the system's, the MCP servers named are approved, nobody offers a sandbox, a person can be asked, and a host vouches for all this.
     #[must_use]
     pub fn ordinary(cwd: &AbsPath, home: Option<&AbsPath>, mode: Mode) -> Self {
         Self {
@@ -63,6 +66,10 @@ impl Setting {
                     root: cwd.clone(),
                     executing_keys: Vec::new(),
                 },
+                repositories: Repositories::Known(vec![RepositoryIdentity {
+                    root: cwd.clone(),
+                    remotes: Vec::new(),
+                }]),
                 sandbox: SandboxOffer::None,
                 ..Facts::default()
             },
@@ -94,17 +101,15 @@ impl Setting {
                     .iter()
                     .map(|name| (name.clone(), program(name)))
                     .collect(),
-                mcp_servers: needed
-                    .mcp_servers
-                    .first()
-                    .map(|name| approved(name))
-                    .into_iter()
-                    .collect(),
                 trees: needed
                     .trees
                     .iter()
                     .map(|tree| (tree.folder.clone(), self.tree(&tree.folder)))
                     .collect(),
+                mcp_servers: match needed.mcp_servers.first() {
+                    Some(name) if self.facts.mcp_servers.is_empty() => vec![approved(name)],
+                    _ => self.facts.mcp_servers.clone(),
+                },
                 ..self.facts.clone()
             },
             call,
@@ -178,7 +183,7 @@ impl Setting {
     }
 }
 
-/// The MCP server that the agent means. The cases take it as approved.
+/// A server of the person's own that they approved: what a call is taken to be for if a case says nothing else.
 fn approved(name: &str) -> McpServer {
     McpServer {
         name: name.to_owned(),
@@ -187,7 +192,7 @@ fn approved(name: &str) -> McpServer {
             environment: Vec::new(),
         },
         place: ConfiguredIn::User,
-        file: "the configuration of the case".to_owned(),
+        file: "the agent's own configuration".to_owned(),
         read_only_tools: BTreeSet::new(),
         approval: Approval::Given,
     }

@@ -69,14 +69,14 @@ pub(super) enum Shape {
     Modes,
     /// A list of rules: texts, or objects as [`RULE`] describes them.
     Rules,
-    /// A text, or the words of one in a list.
-    TextOrWords(usize),
-    /// A list of objects.
-    Objects(&'static Section),
-    /// A list of texts or objects.
-    TextsOrObjects(&'static Section),
     /// Another object.
     Section(&'static Section),
+    /// A list of other objects.
+    Sections(&'static Section),
+    /// A list whose entries are texts or other objects.
+    TextsOrSections(&'static Section),
+    /// A text, or a list of texts.
+    TextOrTexts,
 }
 
 const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
@@ -151,6 +151,117 @@ pub(super) const DOCUMENT: Section = section(
             Shape::Section(&AUTO_RUN),
             "What leans the classifier, in words.",
         ),
+        team(
+            "mcp",
+            Shape::Section(&MCP),
+            "Which MCP servers, and which of their tools.",
+        ),
+        team(
+            "repositories",
+            Shape::Section(&REPOSITORIES),
+            "Which repositories agents may work in, by their remotes.",
+        ),
+        team("browser", Shape::Section(&BROWSER), "Which origins a browser may open."),
+        team("models", Shape::Section(&MODELS), "Which models may be used."),
+    ],
+);
+
+/// `mcp`.
+pub(super) const MCP: Section = section(
+    "`mcp`",
+    &[
+        team(
+            "servers",
+            Shape::Sections(&MCP_SERVER),
+            "Servers that the team knows, by command or address: they count as approved.",
+        ),
+        team("onlyListed", Shape::Boolean, "Every other server is denied."),
+        team(
+            "deny",
+            Shape::TextsOrSections(&MCP_DENIED),
+            "Servers that are denied, by name, command or address.",
+        ),
+    ],
+);
+
+const NAME: &str = "The server's configured name.";
+const COMMAND: &str =
+    "Its command, word by word; a `*` stays within its word, and as the last word stands for all further.";
+const URL: &str = "Its address: `https://mcp.corp.example/*`.";
+
+/// An entry of `mcp.servers`.
+pub(super) const MCP_SERVER: Section = section(
+    "an entry of `mcp.servers`",
+    &[
+        team("name", Shape::Text(MAX_WORDS), NAME),
+        team("command", Shape::TextOrTexts, COMMAND),
+        team("url", Shape::Text(MAX_WORDS), URL),
+        team("tools", Shape::Section(&MCP_TOOLS), "Which of its tools."),
+        team(
+            "networkMode",
+            Shape::Word(&["sandbox_json_only", "sandbox_json_plus_defaults", "allow_all"]),
+            "What network it may have. Kept, not enforced yet.",
+        ),
+    ],
+);
+
+/// An entry of `mcp.deny`.
+pub(super) const MCP_DENIED: Section = section(
+    "an entry of `mcp.deny`",
+    &[
+        team("name", Shape::Text(MAX_WORDS), NAME),
+        team("command", Shape::TextOrTexts, COMMAND),
+        team("url", Shape::Text(MAX_WORDS), URL),
+    ],
+);
+
+/// `tools` of an entry of `mcp.servers`.
+pub(super) const MCP_TOOLS: Section = section(
+    "`tools`",
+    &[
+        team("allow", Shape::Texts, "Only these of its tools are permitted."),
+        team("deny", Shape::Texts, "These of its tools are denied."),
+        team(
+            "readOnly",
+            Shape::Texts,
+            "These of its tools only read: a rule may allow them in plan mode.",
+        ),
+    ],
+);
+
+/// `repositories`.
+pub(super) const REPOSITORIES: Section = section(
+    "`repositories`",
+    &[
+        team(
+            "blocked",
+            Shape::Texts,
+            "Nothing runs in a repository with a remote in one of these: `github.com/acme/x`.",
+        ),
+        team("known", Shape::Texts, "The repositories that the team knows."),
+        team("requireKnown", Shape::Boolean, "Nothing runs in any other repository."),
+    ],
+);
+
+/// `browser`.
+pub(super) const BROWSER: Section = section(
+    "`browser`",
+    &[
+        team(
+            "origins",
+            Shape::Texts,
+            "Origins that a browser may open; any other asks.",
+        ),
+        team("blocked", Shape::Texts, "Origins that are denied."),
+    ],
+);
+
+/// `models`.
+pub(super) const MODELS: Section = section(
+    "`models`",
+    &[
+        team("allowed", Shape::Texts, "Only these models are permitted."),
+        team("blocked", Shape::Texts, "These models are not."),
     ],
 );
 
@@ -267,105 +378,6 @@ pub(super) const IGNORE: Section = section(
             Shape::Boolean,
             "Whether `.cursorignore` files in the folders around the project count too; in the user's document.",
         ),
-    ],
-);
-
-/// `mcp`.
-pub(super) const MCP: Section = section(
-    "`mcp`",
-    &[
-        team(
-            "servers",
-            Shape::Objects(&MCP_SERVER),
-            "Servers that the team approves, by how they are launched.",
-        ),
-        team("onlyListed", Shape::Boolean, "Tools of all other servers are denied."),
-        team(
-            "deny",
-            Shape::TextsOrObjects(&MCP_DENIED),
-            "Servers whose tools are denied.",
-        ),
-    ],
-);
-
-const SERVER_NAME: Key = key("name", Shape::Text(MAX_WORDS), "The configured name.");
-const SERVER_COMMAND: Key = key(
-    "command",
-    Shape::TextOrWords(MAX_WORDS),
-    "The command it is launched with; `*` stands for anything within a word, and at the end for further words.",
-);
-const SERVER_URL: Key = key(
-    "url",
-    Shape::Text(MAX_WORDS),
-    "Its address, `*` for anything behind the host.",
-);
-
-/// An entry of `mcp.servers`.
-pub(super) const MCP_SERVER: Section = section(
-    "an entry of `mcp.servers`",
-    &[
-        SERVER_NAME,
-        SERVER_COMMAND,
-        SERVER_URL,
-        key("tools", Shape::Section(&MCP_TOOLS), "Which of its tools may be called."),
-        key(
-            "networkMode",
-            Shape::Word(&["sandbox_json_only", "sandbox_json_plus_defaults", "allow_all"]),
-            "Its network, once this program starts servers; kept, not enforced yet.",
-        ),
-    ],
-);
-
-/// An entry of `mcp.deny`.
-pub(super) const MCP_DENIED: Section = section("an entry of `mcp.deny`", &[SERVER_NAME, SERVER_COMMAND, SERVER_URL]);
-
-/// `tools` of an entry of `mcp.servers`.
-pub(super) const MCP_TOOLS: Section = section(
-    "`tools`",
-    &[
-        key("allow", Shape::Texts, "Only these tools, `*` for anything."),
-        key("deny", Shape::Texts, "Not these tools."),
-        key("readOnly", Shape::Texts, "Tools that are known to change nothing."),
-    ],
-);
-
-/// `repositories`.
-pub(super) const REPOSITORIES: Section = section(
-    "`repositories`",
-    &[
-        team(
-            "blocked",
-            Shape::Texts,
-            "Repositories in which every call is denied, by any of their remotes.",
-        ),
-        team("known", Shape::Texts, "The repositories that the team knows."),
-        team("requireKnown", Shape::Boolean, "In all others every call is denied."),
-    ],
-);
-
-/// `browser`.
-pub(super) const BROWSER: Section = section(
-    "`browser`",
-    &[
-        team(
-            "origins",
-            Shape::Texts,
-            "The only origins that a browser may be sent to.",
-        ),
-        team("blocked", Shape::Texts, "Origins that no browser may be sent to."),
-    ],
-);
-
-/// `models`.
-pub(super) const MODELS: Section = section(
-    "`models`",
-    &[
-        team(
-            "allowed",
-            Shape::Texts,
-            "The only models that may judge in the automatic modes.",
-        ),
-        team("blocked", Shape::Texts, "Models that may not."),
     ],
 );
 

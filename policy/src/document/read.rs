@@ -254,8 +254,11 @@ impl<'a> Reader<'a> {
                 "locks" => this.locks(object),
                 "sandbox" => this.sandbox(object),
                 "ignore" => this.ignore(object),
-                "mcp" | "repositories" | "browser" | "models" => this.control(key, object),
                 "protections" => this.protections(object),
+                "mcp" => this.mcp(object),
+                "repositories" => this.repositories(object),
+                "browser" => this.browser(object),
+                "models" => this.models(object),
                 _ => {}
             }
         });

@@ -66,17 +66,14 @@ fn value(key: &Key) -> Value {
         Shape::Mode => json!({ "$ref": "#/$defs/mode" }),
         Shape::Modes => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/mode" } }),
         Shape::Rules => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
-        Shape::TextOrWords(most) => json!({
-            "oneOf": [
-                { "type": "string", "minLength": 1, "maxLength": most },
-                { "type": "array", "minItems": 1, "items": { "type": "string" } },
-            ],
-        }),
-        Shape::Objects(section) => json!({ "type": "array", "items": object(section) }),
-        Shape::TextsOrObjects(section) => {
-            json!({ "type": "array", "items": { "oneOf": [{ "type": "string", "minLength": 1 }, object(section)] } })
-        }
         Shape::Section(section) => object(section),
+        Shape::Sections(section) => json!({ "type": "array", "items": object(section) }),
+        Shape::TextsOrSections(section) => {
+            json!({ "type": "array", "items": { "oneOf": [{ "type": "string" }, object(section)] } })
+        }
+        Shape::TextOrTexts => {
+            json!({ "oneOf": [{ "type": "string" }, { "type": "array", "minItems": 1, "items": { "type": "string" } }] })
+        }
     };
     if let Some(out) = out.as_object_mut() {
         out.insert("description".to_owned(), Value::String(about));
@@ -93,7 +90,7 @@ mod tests {
         fn check(section: &Section) {
             for key in section.keys {
                 assert!(key.about.ends_with('.'), "{} of {}", key.name, section.place);
-                if let Shape::Section(inner) = &key.shape {
+                if let Shape::Section(inner) | Shape::Sections(inner) | Shape::TextsOrSections(inner) = &key.shape {
                     check(inner);
                 }
             }

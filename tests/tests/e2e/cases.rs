@@ -92,6 +92,11 @@ fn request(stack: &Stack, case: &Case) -> v1::DecideRequest {
         other => panic!("{}: no such tool: {other}", case.id),
     };
     request.mode = mode(&case.mode).into();
+    // The cases take the servers that they name as approved.
+    request.session_rules = Some(v1::SessionRules {
+        approve_mcp_servers: true,
+        ..v1::SessionRules::default()
+    });
     let workspace = request.workspace.as_mut().unwrap();
     workspace.cwd.clone_from(&case.cwd);
     workspace.roots = vec![case.cwd.clone()];

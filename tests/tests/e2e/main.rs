@@ -14,6 +14,7 @@
 mod administration;
 mod bad_input;
 mod cases;
+mod controls;
 mod crashes;
 mod credentials;
 mod hooks;

@@ -20,17 +20,7 @@ const MAX_ENTRIES: usize = 2_000;
 type Refused = (Range<usize>, String, Option<String>);
 
 impl Reader<'_> {
-    /// Reads one of the sections. The table of keys lets only the team write them.
-    pub(super) fn control(&mut self, key: &'static str, object: &Object<'_>) {
-        match key {
-            "mcp" => self.mcp(object),
-            "repositories" => self.repositories(object),
-            "browser" => self.browser(object),
-            _ => self.models(object),
-        }
-    }
-
-    fn mcp(&mut self, object: &Object<'_>) {
+    pub(super) fn mcp(&mut self, object: &Object<'_>) {
         self.keys(object, &keys::MCP, |this, key, property| match key {
             "servers" => {
                 let entries = this.list_of(&property.value, key, Self::server);
@@ -182,7 +172,7 @@ impl Reader<'_> {
         Some(mode)
     }
 
-    fn repositories(&mut self, object: &Object<'_>) {
+    pub(super) fn repositories(&mut self, object: &Object<'_>) {
         let mut require = None;
         self.keys(object, &keys::REPOSITORIES, |this, key, property| match key {
             "requireKnown" => {
@@ -211,7 +201,7 @@ impl Reader<'_> {
         }
     }
 
-    fn browser(&mut self, object: &Object<'_>) {
+    pub(super) fn browser(&mut self, object: &Object<'_>) {
         self.keys(object, &keys::BROWSER, |this, key, property| {
             let list = this.patterns(&property.value, key, OriginPattern::parse);
             let controls = &mut this.list.document.settings.controls.browser;
@@ -223,7 +213,7 @@ impl Reader<'_> {
         });
     }
 
-    fn models(&mut self, object: &Object<'_>) {
+    pub(super) fn models(&mut self, object: &Object<'_>) {
         self.keys(object, &keys::MODELS, |this, key, property| {
             let list = this.patterns(&property.value, key, |text| Ok(ModelControls::pattern(text)));
             let controls = &mut this.list.document.settings.controls.models;

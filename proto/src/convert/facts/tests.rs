@@ -43,6 +43,19 @@ fn full() -> v1::HostFacts {
             status: v1::EnforcementStatus::Full.into(),
             ..Default::default()
         }),
+        repositories: Some(v1::RepositoryIdentities {
+            repositories: vec![v1::RepositoryIdentity {
+                root: "/w".into(),
+                remotes: vec!["https://a.example/b".into()],
+            }],
+        }),
+        mcp_servers: vec![v1::McpServerFact {
+            name: "github".into(),
+            launch: Some(v1::mcp_server_fact::Launch::Url("https://a.example/mcp".into())),
+            configured_in: v1::ConfiguredIn::User.into(),
+            approval: v1::McpApproval::Given.into(),
+            ..Default::default()
+        }],
         own_paths: vec!["/d".into()],
         own_secret_paths: vec!["/d/tokens".into()],
         ..valid_facts()
@@ -76,6 +89,8 @@ fn a_hosts_facts_count() {
     assert!(
         matches!(&facts.repository, Repository::Known { executing_keys, .. } if executing_keys == &["core.fsmonitor"])
     );
+    assert_eq!(facts.mcp_servers[0].approval, portcullis_policy::facts::Approval::Given);
+    assert!(matches!(&facts.repositories, portcullis_policy::facts::Repositories::Known(all) if all.len() == 1));
     assert_eq!((host.uid, host.host_id.len()), (7, 64));
     assert_eq!(host.masked_paths, ["/d/tokens"]);
     let origins: Vec<_> = host.documents.iter().map(|document| &document.origin).collect();
@@ -102,6 +117,8 @@ fn the_same_facts_from_nobody_widen_nothing() {
         (&facts.repository, facts.sandbox),
         (&Repository::Unknown, SandboxOffer::None)
     );
+    assert!(facts.mcp_servers.is_empty());
+    assert_eq!(facts.repositories, portcullis_policy::facts::Repositories::Unknown);
     assert_eq!(facts.failures, ["cannot read x"]);
     assert_eq!(facts.own_secret_paths, [path("/d/tokens")]);
 }
@@ -118,6 +135,15 @@ fn without_facts_everything_is_unknown_and_a_host_has_to_send_them() {
 #[test]
 fn each_fault_names_its_field() {
     assert_eq!(fault(|f| f.host_id = "A".repeat(64)), "facts.host_id");
+    assert_eq!(fault(|f| f.mcp_servers[0].name.clear()), "facts.mcp_servers[0].name");
+    assert_eq!(
+        fault(|f| f.mcp_servers[0].configured_in = 9),
+        "facts.mcp_servers[0].configured_in"
+    );
+    assert_eq!(
+        fault(|f| f.repositories.as_mut().unwrap().repositories[0].root = "w".into()),
+        "facts.repositories[0].root"
+    );
     assert_eq!(fault(|f| f.host_id = "a".repeat(63)), "facts.host_id");
     assert_eq!(fault(|f| f.paths[0].path = "a".into()), "facts.paths[0].path");
     assert_eq!(fault(|f| f.paths[0].real_path = "a".into()), "facts.paths[0].real_path");
