@@ -3,17 +3,25 @@
 //! A document says which rules hold and a few settings; which of them its layer may say is checked here, so that whoever
 //! merges documents need not ask again. A document with one fault is refused whole: half a policy is no policy.
 
+mod allowlists;
 mod examples;
+mod keys;
 mod read;
-mod scan;
+pub(crate) mod scan;
+mod schema;
 
+pub(crate) use examples::covers;
 pub(crate) use scan::Lines;
 
 use std::ops::Range;
 
+pub(crate) use allowlists::in_force;
+pub use allowlists::{Allowlists, AutoRun};
+pub use schema::{SCHEMA_ID, schema};
+
 use crate::{
     AbsPath, Effect, Layer, Mode,
-    rule::{InvalidRule, Matcher, ParsedRule, Rule, RuleRef, parse},
+    rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern},
 };
 
 /// Where a document comes from.
@@ -52,6 +60,8 @@ pub struct PolicyDocument {
     pub rules: Vec<Rule>,
     /// Its settings.
     pub settings: Settings,
+    /// Its allowlists and instructions for Cursor's modes.
+    pub allowlists: Allowlists,
     /// What is no fault but worth knowing.
     pub warnings: Vec<Fault>,
 }
@@ -134,11 +144,10 @@ impl PolicyDocument {
                 builder.begin(rule.effect);
             }
             let entry = Entry {
-                text: &rule.text,
                 name: rule.name,
                 advice: rule.advice,
-                line: rule.line,
                 column: rule.column,
+                ..Entry::plain(&rule.text, rule.line)
             };
             if let Err(fault) = builder.add(entry) {
                 faults.push((index, fault));
@@ -162,6 +171,10 @@ pub(crate) struct PlacedRule {
 /// One entry of a list of rules, as far as it was read.
 struct Entry<'a> {
     text: &'a str,
+    spelling: Spelling,
+    when: Option<Box<Condition>>,
+    /// Instead of the words of a rule for every command.
+    command: Option<TextPattern>,
     name: Option<String>,
     advice: Option<String>,
     line: u32,
@@ -172,6 +185,9 @@ impl<'a> Entry<'a> {
     fn plain(text: &'a str, line: u32) -> Self {
         Self {
             text,
+            spelling: Spelling::Native,
+            when: None,
+            command: None,
             name: None,
             advice: None,
             line,
@@ -195,6 +211,7 @@ impl RuleList {
                 origin,
                 rules: Vec::new(),
                 settings: Settings::default(),
+                allowlists: Allowlists::default(),
                 warnings: Vec::new(),
             },
             effect: Effect::Deny,
@@ -209,12 +226,24 @@ impl RuleList {
 
     /// Adds a rule and gives it back, or an exception (then `None`).
     fn add(&mut self, entry: Entry<'_>) -> Result<Option<&Rule>, InvalidRule> {
-        match parse(entry.text, self.effect)? {
+        match entry.spelling.parse(entry.text, self.effect)? {
             ParsedRule::Covers(matcher) => {
+                let matcher = match (entry.command, matcher) {
+                    (None, matcher) => matcher,
+                    (Some(pattern), Matcher::Shell(words)) if words.is_everything() => Matcher::Shell(pattern),
+                    (Some(_), _) => {
+                        return Err(InvalidRule {
+                            span: 0..entry.text.len(),
+                            message: "`command` narrows a rule for every command, and no other".to_owned(),
+                            hint: Some("write `\"rule\": \"Bash\"` beside it".to_owned()),
+                        });
+                    }
+                };
                 self.document.rules.push(Rule {
                     effect: self.effect,
                     matcher,
                     exceptions: Vec::new(),
+                    when: entry.when,
                     source: RuleRef {
                         layer: self.document.origin.layer,
                         document: self.document.origin.name.clone(),
@@ -230,6 +259,13 @@ impl RuleList {
             }
             ParsedRule::Exception { verb, pattern } => {
                 let mut found = false;
+                if entry.when.is_some() || entry.command.is_some() {
+                    return Err(InvalidRule {
+                        span: 0..entry.text.len(),
+                        message: "an exception holds always".to_owned(),
+                        hint: Some("leave `when` out".to_owned()),
+                    });
+                }
                 for rule in self.document.rules.get_mut(self.start..).unwrap_or_default() {
                     if matches!(rule.matcher, Matcher::Path { verb: own, .. } if own == verb) {
                         rule.exceptions.push(pattern.clone());

@@ -18,7 +18,7 @@ mod files;
 mod indirect;
 mod needed;
 mod part;
-mod suggest;
+pub mod suggest;
 mod texts;
 mod told;
 mod tools;

@@ -3,10 +3,13 @@
 
 pub mod call;
 pub mod cases;
+pub mod credentials;
 pub mod decision;
 pub mod document;
 pub mod evaluate;
+pub mod explain;
 pub mod facts;
+pub mod import;
 pub mod layer;
 pub mod mode;
 pub mod path;
@@ -23,6 +26,7 @@ pub use call::{Action, ToolCall};
 pub use decision::{DecidedBy, Decision, Obligation, TraceEntry};
 pub use document::{DocumentOrigin, Fault, PolicyDocument};
 pub use evaluate::{evaluate, facts_needed};
+pub use explain::{Explanation, explain};
 pub use facts::Facts;
 pub use layer::Layer;
 pub use mode::Mode;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
+    document::AutoRun,
     rule::{Matcher, TextPattern},
 };
 
@@ -26,6 +27,7 @@ pub struct EffectiveRuleset {
     permitted_modes: Option<Vec<Mode>>,
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
+    auto_run: AutoRun,
 }
 
 /// A rule, and what `/x` stands for in it.
@@ -100,6 +102,18 @@ impl EffectiveRuleset {
                 default_mode = Some((*layer, mode));
             }
         }
+        let (entries, auto_run) = crate::document::in_force(documents, counts);
+        for (document, rule) in entries {
+            let folder = documents
+                .get(document)
+                .and_then(|document| document.origin.folder.as_ref());
+            if let Some(place) = places.iter().position(|known| known.as_ref() == folder) {
+                rules.push(RuleInForce {
+                    rule: rule.clone(),
+                    place,
+                });
+            }
+        }
         rules.sort_by(|a, b| {
             let key = |item: &RuleInForce| (item.rule.effect, item.rule.source.layer);
             key(b)
@@ -117,6 +131,7 @@ impl EffectiveRuleset {
             permitted_modes,
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
+            auto_run,
         }
     }
 
@@ -170,6 +185,12 @@ impl EffectiveRuleset {
         self.auto_allow_if_sandboxed
     }
 
+    /// What the classifier of the auto-review mode is told.
+    #[must_use]
+    pub fn auto_run(&self) -> &AutoRun {
+        &self.auto_run
+    }
+
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.
     pub(crate) fn directories(&self, root: &AbsPath, home: Option<&AbsPath>) -> Vec<AbsPath> {
         self.directories
@@ -207,10 +228,15 @@ impl EffectiveRuleset {
 fn strictness(mode: Mode) -> u8 {
     match mode {
         Mode::Bypass => 0,
-        Mode::AcceptEdits => 1,
-        Mode::Default => 2,
-        Mode::DontAsk => 3,
-        Mode::Plan => 4,
+        Mode::RunEverything => 1,
+        Mode::Auto => 2,
+        Mode::AutoReview => 3,
+        Mode::AllowlistSandbox => 4,
+        Mode::Allowlist => 5,
+        Mode::AcceptEdits => 6,
+        Mode::Default => 7,
+        Mode::DontAsk => 8,
+        Mode::Plan => 9,
     }
 }
 

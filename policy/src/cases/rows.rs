@@ -9,7 +9,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Case, Setting};
-use crate::{AbsPath, DocumentOrigin, Fault, Layer, Mode, PolicyDocument, ToolCall, call::normalise};
+use crate::{
+    AbsPath, DocumentOrigin, Fault, Layer, Mode, PolicyDocument, ToolCall,
+    call::normalise,
+    import::{Format, Note, Outcome, import},
+};
 
 /// Fields that say something to people only.
 const REMARKS: &[&str] = &["source", "note"];
@@ -37,9 +41,6 @@ pub enum RowFault {
     /// The input does not fit the tool.
     #[error("{0}")]
     Call(crate::call::InvalidCall),
-    /// The row is well-formed, but this version does not read its format or mode.
-    #[error("{0}")]
-    NotReadYet(String),
 }
 
 /// Reads rows. Empty lines are none; every other line is a row or a fault.
@@ -119,11 +120,16 @@ fn case(row: &Map<String, Value>, line: u32) -> Result<Case, RowFault> {
         .parse()
         .map_err(|fault: super::UnknownExpectation| field(format!("`expect`: {fault}")))?;
     let (cwd, home) = (path(row, "cwd")?, path(row, "home")?);
-    let mode = mode(string(row, "mode")?)?;
+    let mode = mode(row)?;
     let mut setting = Setting::ordinary(&cwd, Some(&home), mode);
     place_files(row, &cwd, &mut setting)?;
     let call = object(row, "call")?;
-    let (documents, left_out) = documents(string(row, "format")?, object(row, "rules")?, &cwd)?;
+    let (documents, left_out) = documents(
+        string(row, "format")?,
+        object(row, "rules")?,
+        string(call, "tool")?,
+        &cwd,
+    )?;
     Ok(Case {
         name,
         line,
@@ -139,15 +145,16 @@ fn case(row: &Map<String, Value>, line: u32) -> Result<Case, RowFault> {
     })
 }
 
-fn mode(word: &str) -> Result<Mode, RowFault> {
-    match word.parse() {
-        Ok(mode) => Ok(mode),
-        Err(_) if word == "auto" => Err(RowFault::NotReadYet("mode auto needs the classifier".to_owned())),
-        Err(fault) => Err(field(format!(
-            "`mode`: {}",
-            crate::mode::UnknownMode::to_string(&fault)
-        ))),
-    }
+/// The mode of a row. What is said of the editor's lists is said of the mode in which they count, without a sandbox.
+fn mode(row: &Map<String, Value>) -> Result<Mode, RowFault> {
+    let word = string(row, "mode")?;
+    let mode = word
+        .parse()
+        .map_err(|fault: crate::mode::UnknownMode| field(format!("`mode`: {fault}")))?;
+    Ok(match string(row, "format")? {
+        "cursor-desktop" => Mode::Allowlist,
+        _ => mode,
+    })
 }
 
 /// The files that a row names, relative to its working directory.
@@ -215,21 +222,41 @@ fn tool_call(call: &Map<String, Value>) -> Result<ToolCall, RowFault> {
 
 type Documents = (Vec<Arc<PolicyDocument>>, Vec<String>);
 
-/// The rules of a row as documents, and what of them counts for nothing.
-fn documents(format: &str, rules: &Map<String, Value>, cwd: &AbsPath) -> Result<Documents, RowFault> {
+/// The rules of a row as documents, and what of them counts for nothing. They are read from the file that they would stand
+/// in; which of the editor's two lists that is, the called tool says.
+fn documents(format: &str, rules: &Map<String, Value>, tool: &str, cwd: &AbsPath) -> Result<Documents, RowFault> {
     only(rules, " in `rules`", &["allow", "ask", "deny"])?;
     let (allow, ask, deny) = (list(rules, "allow")?, list(rules, "ask")?, list(rules, "deny")?);
+    let none = |list: &[String], effect: &str| match list.first() {
+        Some(rule) => Err(field(format!(
+            "format {format} has no `{effect}` rules, so `{rule}` would say nothing"
+        ))),
+        None => Ok(()),
+    };
     let origin = DocumentOrigin {
         layer: Layer::User,
         name: "rules of the case".to_owned(),
         folder: Some(cwd.clone()),
     };
-    let (document, faults) = match format {
-        "claude" => PolicyDocument::from_agent_rules(&allow, &ask, &deny, origin),
-        "cursor-cli" | "cursor-desktop" => {
-            return Err(RowFault::NotReadYet(format!(
-                "rules of format {format} are not read yet"
-            )));
+    let (format, file) = match format {
+        "claude" => {
+            let (document, faults) = PolicyDocument::from_agent_rules(&allow, &ask, &deny, origin);
+            return Ok((vec![Arc::new(document)], faults.iter().map(sentence).collect()));
+        }
+        "cursor-cli" => {
+            none(&ask, "ask")?;
+            let file = json!({ "permissions": { "allow": allow, "deny": deny } });
+            (Format::CursorCli, file)
+        }
+        "cursor-desktop" => {
+            none(&ask, "ask")?;
+            none(&deny, "deny")?;
+            let key = if tool == "Mcp" {
+                "mcpAllowlist"
+            } else {
+                "terminalAllowlist"
+            };
+            (Format::CursorDesktop, json!({ key: allow }))
         }
         other => {
             return Err(field(format!(
@@ -237,8 +264,18 @@ fn documents(format: &str, rules: &Map<String, Value>, cwd: &AbsPath) -> Result<
             )));
         }
     };
-    let left_out = faults.iter().map(sentence).collect();
-    Ok((vec![Arc::new(document)], left_out))
+    let imported = import(format, &file.to_string(), origin);
+    let faults = |note: &&Note| matches!(note.outcome, Outcome::Fault { .. } | Outcome::NotExpressible { .. });
+    let notes: Vec<String> = imported
+        .report
+        .iter()
+        .filter(faults)
+        .map(|note| format!("`{}`: {}", note.text, note.outcome.detail()))
+        .collect();
+    if imported.is_broken() {
+        return Err(field(format!("the rules cannot be read: {}", notes.join("; "))));
+    }
+    Ok((vec![Arc::new(imported.document)], notes))
 }
 
 fn sentence(fault: &Fault) -> String {

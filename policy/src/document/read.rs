@@ -9,15 +9,24 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-use super::{DocumentOrigin, Entry, Fault, PolicyDocument, RuleList, Settings, examples, scan};
-use crate::{Effect, Layer, Mode, rule::Matcher};
+use super::{
+    DocumentOrigin, Entry, Fault, PolicyDocument, RuleList, Settings, examples,
+    keys::{self, MAX_WORDS, Section},
+    scan,
+};
+use crate::{
+    Effect, Layer, Mode,
+    rule::{Condition, Matcher, RegexPattern, Spelling, TextPattern},
+};
+
+mod allowlists;
 
 /// Most faults that are reported; a text with more is no policy at all.
 const MAX_FAULTS: usize = 200;
-/// Longest `name` and `advice`, in bytes: people read them.
-const MAX_WORDS: usize = 1000;
 /// Most examples of a rule.
 const MAX_EXAMPLES: usize = 50;
+/// Most regular expressions of a document: each is tried on every call, and costs time with the length of its text.
+const MAX_REGEXES: usize = 100;
 
 pub(super) fn document(text: &str, origin: DocumentOrigin) -> Result<PolicyDocument, Vec<Fault>> {
     let mut reader = Reader::new(text, origin);
@@ -40,6 +49,7 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         // An exception widens, and of a text that is not understood nothing widens.
         rule.exceptions.clear();
     }
+    document.allowlists.keep_what_narrows();
     document.settings = Settings {
         permitted_modes: document.settings.permitted_modes,
         managed_rules_only: document.settings.managed_rules_only,
@@ -55,6 +65,17 @@ struct Reader<'a> {
     layer: Layer,
     faults: Vec<Fault>,
     list: RuleList,
+    regexes: usize,
+}
+
+/// What a rule object says besides its rule.
+#[derive(Default)]
+struct Details {
+    name: Option<String>,
+    advice: Option<String>,
+    spelling: Spelling,
+    when: Option<Box<Condition>>,
+    command: Option<TextPattern>,
 }
 
 impl<'a> Reader<'a> {
@@ -65,6 +86,7 @@ impl<'a> Reader<'a> {
             layer: origin.layer,
             faults: Vec::new(),
             list: RuleList::new(origin),
+            regexes: 0,
         }
     }
 }
@@ -160,22 +182,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Calls `each` for every known key of an object; unknown and repeated keys are faults.
+    /// Calls `each` for every key of an object that the document's layer may write; unknown and repeated keys are faults,
+    /// and so are those of another layer.
     fn keys<'o, 't>(
         &mut self,
         object: &'o Object<'t>,
-        place: &str,
-        known: &[&'static str],
+        section: &'static Section,
         mut each: impl FnMut(&mut Self, &'static str, &'o ObjectProp<'t>),
     ) {
+        let place = section.place;
         let mut seen = BTreeSet::new();
         for property in &object.properties {
             let name = property.name.as_str();
-            let Some(key) = known.iter().find(|key| **key == name) else {
-                let close = known.iter().find(|key| key.eq_ignore_ascii_case(name));
-                let hint = match close {
+            let Some(key) = section.keys.iter().find(|key| key.name == name) else {
+                let names: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
+                let hint = match names.iter().find(|key| key.eq_ignore_ascii_case(name)) {
                     Some(right) => format!("write `{right}`"),
-                    None => format!("known are {}", known.join(", ")),
+                    None => format!("known are {}", names.join(", ")),
                 };
                 self.fault(
                     range(&property.name),
@@ -184,62 +207,54 @@ impl<'a> Reader<'a> {
                 );
                 continue;
             };
-            if seen.insert(*key) {
-                each(self, key, property);
+            if !seen.insert(name) {
+                self.fault(
+                    range(&property.name),
+                    format!("the key `{name}` stands twice in {place}"),
+                    Some("keep one of them"),
+                );
+            } else if key.layers.include(self.layer) {
+                each(self, key.name, property);
             } else {
                 self.fault(
                     range(&property.name),
-                    format!("the key `{key}` stands twice in {place}"),
-                    Some("keep one of them"),
+                    format!("`{name}` only counts in team policy, not in the {} layer", self.layer),
+                    Some("ask the team's admin"),
                 );
             }
         }
     }
 
-    fn team_only(&mut self, key: &str, property: &ObjectProp<'_>) -> bool {
-        let fine = self.layer >= Layer::Team;
-        if !fine {
-            self.fault(
-                range(&property.name),
-                format!("`{key}` only counts in team policy, not in the {} layer", self.layer),
-                Some("ask the team's admin"),
-            );
-        }
-        fine
+    fn top(&mut self, object: &Object<'_>) {
+        self.keys(object, &keys::DOCUMENT, |this, key, property| {
+            if key == "version" {
+                return this.version(&property.value);
+            }
+            match key {
+                "$schema" => return,
+                "terminalAllowlist" => return this.terminal_allowlist(&property.value),
+                "mcpAllowlist" => return this.mcp_allowlist(&property.value),
+                "autoRun" => return this.auto_run(&property.value),
+                _ => {}
+            }
+            let Some(object) = this.object(&property.value, key) else {
+                return;
+            };
+            match key {
+                "permissions" => this.permissions(object),
+                "modes" => this.modes(object),
+                "locks" => this.locks(object),
+                "sandbox" => this.sandbox(object),
+                _ => {}
+            }
+        });
     }
 
-    fn top(&mut self, object: &Object<'_>) {
-        // Schema references are what editors need to help; they say nothing.
-        let known = ["$schema", "version", "permissions", "modes", "locks", "sandbox"];
-        self.keys(object, "the policy", &known, |this, key, property| match key {
-            "version" => this.version(&property.value),
-            "permissions" => {
-                if let Some(object) = this.object(&property.value, key) {
-                    this.permissions(object);
-                }
+    fn locks(&mut self, object: &Object<'_>) {
+        self.keys(object, &keys::LOCKS, |this, key, property| {
+            if let Some(value) = this.boolean(&property.value, key) {
+                this.list.document.settings.managed_rules_only = value;
             }
-            "modes" => {
-                let allowed = this.team_only(key, property);
-                if let Some(object) = this.object(&property.value, key).filter(|_| allowed) {
-                    this.modes(object);
-                }
-            }
-            "locks" => {
-                let allowed = this.team_only(key, property);
-                if let Some(object) = this.object(&property.value, key).filter(|_| allowed) {
-                    this.keys(object, "`locks`", &["managedRulesOnly"], |this, key, property| {
-                        if let Some(value) = this.boolean(&property.value, key) {
-                            this.list.document.settings.managed_rules_only = value;
-                        }
-                    });
-                }
-            }
-            "sandbox" => {
-                if let Some(object) = this.object(&property.value, key) {
-                    this.sandbox(object);
-                }
-            }
-            _ => {}
         });
     }
 
@@ -313,8 +328,7 @@ impl<'a> Reader<'a> {
     }
 
     fn permissions(&mut self, object: &Object<'_>) {
-        let known = ["allow", "ask", "deny", "defaultMode", "additionalDirectories"];
-        self.keys(object, "`permissions`", &known, |this, key, property| {
+        self.keys(object, &keys::PERMISSIONS, |this, key, property| {
             let effect = match key {
                 "allow" => Effect::Allow,
                 "ask" => Effect::Ask,
@@ -332,11 +346,11 @@ impl<'a> Reader<'a> {
         let Some(mode) = self.mode(value, "defaultMode") else {
             return;
         };
-        if mode == Mode::Bypass && self.layer.is_inside_project() {
+        if self.layer.is_inside_project() && !mode.may_be_selected_by_project() {
             self.fault(
                 range(value),
                 format!(
-                    "the {} layer cannot select bypass: whoever writes to the project would select it",
+                    "the {} layer cannot select {mode}: whoever writes to the project would select it",
                     self.layer
                 ),
                 Some("choose the mode when the session starts"),
@@ -389,7 +403,7 @@ impl<'a> Reader<'a> {
     }
 
     fn modes(&mut self, object: &Object<'_>) {
-        self.keys(object, "`modes`", &["permitted"], |this, _, property| {
+        self.keys(object, &keys::MODES, |this, _, property| {
             let Some(array) = this.array(&property.value, "permitted") else {
                 return;
             };
@@ -410,7 +424,7 @@ impl<'a> Reader<'a> {
     }
 
     fn sandbox(&mut self, object: &Object<'_>) {
-        self.keys(object, "`sandbox`", &["autoAllowIfSandboxed"], |this, key, property| {
+        self.keys(object, &keys::SANDBOX, |this, key, property| {
             let Some(value) = this.boolean(&property.value, key) else {
                 return;
             };
@@ -439,9 +453,9 @@ impl<'a> Reader<'a> {
             }
             match element {
                 Value::StringLit(_) => {
-                    self.rule(element, None, None);
+                    self.rule(element, Details::default());
                 }
-                Value::Object(object) => self.rule_object(object),
+                Value::Object(object) => self.rule_object(object, effect),
                 other => self.fault(
                     range(other),
                     format!("a rule is a string or an object, not {}", kind(other)),
@@ -452,15 +466,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one rule; the answer is whether there is one to check examples against.
-    fn rule(&mut self, literal: &Value<'_>, name: Option<String>, advice: Option<String>) -> bool {
+    fn rule(&mut self, literal: &Value<'_>, details: Details) -> bool {
         let Some(text) = self.string(literal, "rule") else {
             return false;
         };
         let (line, column) = self.lines.position(literal.start());
         let entry = Entry {
             text,
-            name,
-            advice,
+            spelling: details.spelling,
+            when: details.when,
+            command: details.command,
+            name: details.name,
+            advice: details.advice,
             line,
             column,
         };
@@ -503,14 +520,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn rule_object(&mut self, object: &Object<'_>) {
-        let (mut rule, mut name, mut advice) = (None, None, None);
+    fn rule_object(&mut self, object: &Object<'_>, effect: Effect) {
+        let (mut rule, mut details) = (None, Details::default());
         let mut sets: Vec<(bool, &Value<'_>)> = Vec::new();
-        let known = ["rule", "name", "advice", "match", "not_match"];
-        self.keys(object, "a rule", &known, |this, key, property| match key {
+        // A rule whose condition is faulty must not be read without it.
+        let faults = self.faults.len();
+        self.keys(object, &keys::RULE, |this, key, property| match key {
             "rule" => rule = Some(&property.value),
-            "name" => name = this.words(&property.value, key),
-            "advice" => advice = this.words(&property.value, key),
+            "spelling" => this.spelling(&property.value, &mut details),
+            "when" => this.when(&property.value, effect, &mut details),
+            "name" => details.name = this.words(&property.value, key),
+            "advice" => details.advice = this.words(&property.value, key),
             "match" => sets.push((true, &property.value)),
             _ => sets.push((false, &property.value)),
         });
@@ -522,11 +542,80 @@ impl<'a> Reader<'a> {
             );
             return;
         };
-        if !self.rule(literal, name, advice) {
+        if effect == Effect::Allow && self.faults.len() > faults {
+            return;
+        }
+        if !self.rule(literal, details) {
             return;
         }
         for (expected, value) in sets {
             self.examples(value, expected);
+        }
+    }
+
+    fn spelling(&mut self, value: &Value<'_>, details: &mut Details) {
+        let Some(word) = self.string(value, "spelling") else {
+            return;
+        };
+        match Spelling::named(word) {
+            Some(spelling) => details.spelling = spelling,
+            None => self.fault(
+                range(value),
+                format!("unknown spelling `{word}`"),
+                Some("known are native, cursor"),
+            ),
+        }
+    }
+
+    /// Reads a condition. One that is faulty counts as none: the document is refused for it, and what is kept of it
+    /// denies and asks all the more.
+    fn when(&mut self, value: &Value<'_>, effect: Effect, details: &mut Details) {
+        let Some(object) = self.object(value, "when") else {
+            return;
+        };
+        let mut when = Condition::default();
+        self.keys(object, &keys::WHEN, |this, key, property| match key {
+            "modes" => {
+                let Some(array) = this.array(&property.value, key) else {
+                    return;
+                };
+                let read: Vec<Option<Mode>> = array.elements.iter().map(|element| this.mode(element, key)).collect();
+                if read.is_empty() {
+                    this.fault(
+                        range(array),
+                        "the rule would hold in no mode",
+                        Some("leave `modes` out for all"),
+                    );
+                } else {
+                    when.modes = read.into_iter().collect();
+                }
+            }
+            "input" => when.input = this.regex(&property.value, key, effect),
+            _ => details.command = this.regex(&property.value, key, effect).map(TextPattern::regex),
+        });
+        if when != Condition::default() {
+            details.when = Some(Box::new(when));
+        }
+    }
+
+    fn regex(&mut self, value: &Value<'_>, key: &str, effect: Effect) -> Option<RegexPattern> {
+        let text = self.string(value, key)?;
+        self.regexes += 1;
+        if self.regexes > MAX_REGEXES {
+            self.fault(
+                range(value),
+                format!("more than {MAX_REGEXES} regular expressions"),
+                Some("write rules with `*`, which are found by the program they name"),
+            );
+            return None;
+        }
+        match RegexPattern::parse(text, effect) {
+            Ok(pattern) => Some(pattern),
+            Err(message) => {
+                let hint = "look-around and back-references are not known; an allow has to match the whole text";
+                self.fault(range(value), message, Some(hint));
+                None
+            }
         }
     }
 

@@ -467,7 +467,7 @@ fn suggestions_are_narrow_and_only_where_a_rule_is_missing() {
     let suggested = |command: &str, mode| evaluate(&allowing(&[]), &asked(bash(command), mode)).suggested_rules;
     assert_eq!(
         suggested("npm run dev -- --port 1", Mode::Default),
-        ["Bash(npm run dev -- --port 1)", "Bash(npm run *)"]
+        ["Bash(npm run dev -- --port 1)", "Bash(npm run dev:*)"]
     );
     assert_eq!(suggested("python3 x.py", Mode::Default), ["Bash(python3 x.py)"]);
     assert!(suggested("python3 $X", Mode::Default).is_empty());

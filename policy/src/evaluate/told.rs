@@ -16,7 +16,7 @@ use crate::{
 use super::{part::Part, world::World};
 
 /// Languages whose programs stand in an argument.
-const INTERPRETERS: &[&str] = &[
+pub(super) const INTERPRETERS: &[&str] = &[
     "awk",
     "bun",
     "deno",

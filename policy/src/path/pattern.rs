@@ -13,6 +13,8 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::{AbsPath, plain};
 
+mod cursor;
+
 /// What the prefixes of a pattern stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchors {
@@ -64,6 +66,8 @@ enum Anchor {
     Document,
     /// `x` and `./x`.
     Relative,
+    /// `x` and `./x` in Cursor's words: the workspace root, whatever the working directory.
+    Workspace,
 }
 
 /// A compiled pattern.
@@ -147,6 +151,10 @@ impl PathPattern {
         if any_depth {
             body = format!("**/{body}");
         }
+        Self::compile(text, sense, anchor, readings(&body, sense, folder_only))
+    }
+
+    fn compile(text: &str, sense: PatternSense, anchor: Anchor, readings: Vec<String>) -> Result<Self, InvalidPattern> {
         let mut pattern = Self {
             text: text.to_owned(),
             sense,
@@ -154,7 +162,7 @@ impl PathPattern {
             globs: Vec::new(),
             plain: Vec::new(),
         };
-        for reading in readings(&body, sense, folder_only) {
+        for reading in readings {
             let mut segments = plain::parse(&reading);
             if reading.ends_with("/**") {
                 // What lies inside, not the folder itself.
@@ -168,10 +176,23 @@ impl PathPattern {
                 .literal_separator(true)
                 .backslash_escape(true)
                 .build()
-                .map_err(|fault| invalid("the path pattern is no glob", Some(fault.kind().to_string())))?;
+                .map_err(|fault| InvalidPattern {
+                    span: 0..text.len(),
+                    message: "the path pattern is no glob".to_owned(),
+                    hint: Some(fault.kind().to_string()),
+                })?;
             pattern.globs.push(glob.compile_matcher());
         }
         Ok(pattern)
+    }
+
+    /// Reads a pattern in Cursor's words: relative to the workspace root, `/x` from the file system root, `*` and `?`
+    /// within a segment, `**` across. As allow it covers what it matches and no more; as deny also what lies below.
+    ///
+    /// # Errors
+    /// If it is empty, too long, or could never match a path.
+    pub fn parse_cursor(text: &str, sense: PatternSense) -> Result<Self, InvalidPattern> {
+        cursor::parse(text, sense)
     }
 
     /// As written.
@@ -215,6 +236,7 @@ impl PathPattern {
             Anchor::Root => test(&AbsPath::root()),
             Anchor::Home => anchors.home.as_ref().is_some_and(test),
             Anchor::Document => test(&anchors.document),
+            Anchor::Workspace => test(&anchors.root),
             Anchor::Relative => {
                 test(&anchors.cwd)
                     || (self.sense == PatternSense::Wide && anchors.root != anchors.cwd && test(&anchors.root))

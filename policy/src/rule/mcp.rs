@@ -7,53 +7,153 @@ use super::TextPattern;
 /// The double underscore ends the server's name, but a server's name may hold one itself. An allow therefore compares the
 /// whole configured name and the rest; a deny or ask also looks at the joined text, so that no way of splitting it evades.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct McpPattern {
-    /// What follows `mcp__`.
-    body: String,
-    joined: TextPattern,
+pub struct McpPattern(Form);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    /// `server__tool`, as Claude Code writes it.
+    Joined {
+        /// What follows `mcp__`.
+        body: String,
+        joined: TextPattern,
+    },
+    /// `server:tool`, as Cursor writes it.
+    Halves {
+        server: String,
+        tool: String,
+        server_pattern: TextPattern,
+        tool_pattern: TextPattern,
+        /// An allow, too, ignores the case.
+        any_case: bool,
+    },
 }
 
 impl McpPattern {
     /// Reads what follows `mcp__`.
     #[must_use]
     pub fn parse(body: &str) -> Self {
-        Self {
+        Self(Form::Joined {
             body: body.to_owned(),
             joined: TextPattern::parse(body),
-        }
+        })
+    }
+
+    /// A pattern of two halves, each with `*` for anything. A deny or ask ignores the case of both; an allow does where
+    /// `any_case` says so.
+    #[must_use]
+    pub fn halves(server: &str, tool: &str, any_case: bool) -> Self {
+        let folded = |text: &str| {
+            if any_case {
+                text.to_ascii_lowercase()
+            } else {
+                text.to_owned()
+            }
+        };
+        let (server, tool) = (folded(server), folded(tool));
+        Self(Form::Halves {
+            server_pattern: TextPattern::glob(&server),
+            tool_pattern: TextPattern::glob(&tool),
+            server,
+            tool,
+            any_case,
+        })
     }
 
     /// Whether an allow covers a tool.
     #[must_use]
     pub fn covers(&self, server: &str, tool: &str) -> bool {
-        if self.body == server {
-            return true;
+        match &self.0 {
+            Form::Joined { body, .. } => covers_joined(body, server, tool),
+            // A server without a name is none that a person listed, whatever `*` stands for.
+            Form::Halves { .. } if server.is_empty() => false,
+            Form::Halves {
+                server_pattern,
+                tool_pattern,
+                any_case,
+                ..
+            } => {
+                let folded = |text: &str| {
+                    if *any_case {
+                        text.to_ascii_lowercase()
+                    } else {
+                        text.to_owned()
+                    }
+                };
+                server_pattern.matches(&folded(server)) && tool_pattern.matches(&folded(tool))
+            }
         }
-        self.body
-            .strip_prefix(server)
-            .and_then(|rest| rest.strip_prefix("__"))
-            .is_some_and(|pattern| !pattern.is_empty() && TextPattern::parse(pattern).matches(tool))
     }
 
     /// Whether a deny or ask covers a tool.
     #[must_use]
     pub fn touches(&self, server: &str, tool: &str) -> bool {
-        let whole = format!("{server}__{tool}");
         let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-', "_");
-        self.covers(server, tool)
-            || self.joined.matches(&whole)
-            || self.joined.matches(server)
-            // Agents replace what a tool's name cannot hold.
-            || self.covers(&plain(server), &plain(tool))
-            || self.joined.matches(&plain(&whole))
+        match &self.0 {
+            Form::Joined { body, joined } => {
+                let whole = format!("{server}__{tool}");
+                covers_joined(body, server, tool)
+                    || joined.matches(&whole)
+                    || joined.matches(server)
+                    // Agents replace what a tool's name cannot hold.
+                    || covers_joined(body, &plain(server), &plain(tool))
+                    || joined.matches(&plain(&whole))
+            }
+            Form::Halves {
+                server: own_server,
+                tool: own_tool,
+                ..
+            } => {
+                // Where a name ends that holds the double underscore itself is not known, and agents replace what a
+                // tool's name cannot hold: every way of splitting and both spellings count.
+                let whole = format!("{server}__{tool}").to_ascii_lowercase();
+                let (own_server, own_tool) = (own_server.to_ascii_lowercase(), own_tool.to_ascii_lowercase());
+                [
+                    (own_server.clone(), own_tool.clone(), whole.clone()),
+                    (plain_pattern(&own_server), plain_pattern(&own_tool), plain(&whole)),
+                ]
+                .iter()
+                .any(|(own_server, own_tool, whole)| {
+                    let (own_server, own_tool) = (TextPattern::glob(own_server), TextPattern::glob(own_tool));
+                    whole.match_indices("__").any(|(at, separator)| {
+                        let (server, rest) = whole.split_at(at);
+                        let tool = rest.get(separator.len()..).unwrap_or_default();
+                        own_server.matches(server) && own_tool.matches(tool)
+                    })
+                })
+            }
+        }
     }
 
-    /// The first part of the server's name, if it holds no star: the key under which allows are indexed.
+    /// The first part of the server's name, if it holds no star and its case counts: the key under which allows are
+    /// indexed.
     #[must_use]
     pub fn server_key(&self) -> Option<&str> {
-        let server = self.body.split("__").next().unwrap_or_default();
-        (!server.is_empty() && !server.contains('*')).then_some(server)
+        let server = match &self.0 {
+            Form::Joined { body, .. } => body,
+            Form::Halves { any_case: true, .. } => return None,
+            Form::Halves { server, .. } if server.contains('*') => return None,
+            Form::Halves { server, .. } => server,
+        };
+        let key = server.split("__").next().unwrap_or_default();
+        (!key.is_empty() && !key.contains('*')).then_some(key)
     }
+}
+
+fn covers_joined(body: &str, server: &str, tool: &str) -> bool {
+    if body == server {
+        return true;
+    }
+    body.strip_prefix(server)
+        .and_then(|rest| rest.strip_prefix("__"))
+        .is_some_and(|pattern| !pattern.is_empty() && TextPattern::parse(pattern).matches(tool))
+}
+
+/// A pattern as it reads once an agent has replaced what a tool's name cannot hold.
+fn plain_pattern(text: &str) -> String {
+    text.replace(
+        |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-' && c != '*',
+        "_",
+    )
 }
 
 #[cfg(test)]
@@ -85,6 +185,40 @@ mod tests {
                 pattern.touches(server, tool),
                 deny,
                 "{pattern:?} deny on {server} {tool}"
+            );
+        }
+    }
+
+    #[test]
+    fn halves_keep_to_their_server() {
+        for (server, tool, named, called, allow, any_case, deny) in [
+            ("datadog", "*", "datadog", "list_monitors", true, true, true),
+            ("data", "*", "datadog", "list_monitors", false, false, false),
+            ("*", "search", "wiki", "search", true, true, true),
+            ("*", "search", "wiki", "search_all", false, false, false),
+            ("linear", "list_*", "linear", "list_projects", true, true, true),
+            ("linear", "list_*", "linear", "delete_list", false, false, false),
+            ("GitHub", "*", "github", "x", false, true, true),
+            ("*", "*", "", "x", false, false, true),
+            ("my server", "*", "my_server", "x", false, false, true),
+            ("a", "b", "a__b", "c", false, false, false),
+            ("a", "b*", "a__b", "c", false, false, true),
+        ] {
+            let what = format!("{server}:{tool} on {named} {called}");
+            assert_eq!(
+                McpPattern::halves(server, tool, false).covers(named, called),
+                allow,
+                "allow {what}"
+            );
+            assert_eq!(
+                McpPattern::halves(server, tool, true).covers(named, called),
+                any_case,
+                "allow in any case {what}"
+            );
+            assert_eq!(
+                McpPattern::halves(server, tool, false).touches(named, called),
+                deny,
+                "deny {what}"
             );
         }
     }

@@ -1,12 +1,17 @@
-//! The text of a `Bash(…)` rule: exact words, `*` for anything, a blank and `*` at the end for "with or without arguments".
+//! What a rule says about one line of text: exact words, `*` for anything, a blank and `*` at the end for "with or without
+//! arguments", or a regular expression.
+
+use super::RegexPattern;
 
 /// A pattern over one line of text. `*` spans everything, blanks, slashes and line ends too; nothing else is special.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPattern {
-    /// The literal pieces between the stars: one piece means no star.
+    /// The literal pieces between the stars: one piece means no star. None for a regular expression.
     pieces: Vec<String>,
     /// The text without its final blank and star, which matches too: `git log *` covers `git log`.
     bare: Option<String>,
+    /// Instead of pieces.
+    regex: Option<Box<RegexPattern>>,
 }
 
 impl TextPattern {
@@ -23,7 +28,42 @@ impl TextPattern {
             [before, after] if after.is_empty() => before.strip_suffix(' ').map(str::to_owned),
             _ => None,
         };
-        Self { pieces, bare }
+        Self {
+            pieces,
+            bare,
+            regex: None,
+        }
+    }
+
+    /// A pattern in which `*` is all that is special, wherever it stands: `list_*`, `run test:*`.
+    #[must_use]
+    pub fn glob(text: &str) -> Self {
+        Self {
+            pieces: text.split('*').map(str::to_owned).collect(),
+            bare: None,
+            regex: None,
+        }
+    }
+
+    /// A pattern for these words, stars included, and for what begins with them: `git status` and `git status -s`, not
+    /// `git statusx`.
+    #[must_use]
+    pub fn words(text: &str) -> Self {
+        Self {
+            pieces: vec![format!("{text} "), String::new()],
+            bare: Some(text.to_owned()),
+            regex: None,
+        }
+    }
+
+    /// A regular expression instead of words.
+    #[must_use]
+    pub fn regex(regex: RegexPattern) -> Self {
+        Self {
+            pieces: Vec::new(),
+            bare: None,
+            regex: Some(Box::new(regex)),
+        }
     }
 
     /// A pattern for exactly this text, stars included.
@@ -32,12 +72,16 @@ impl TextPattern {
         Self {
             pieces: vec![text.to_owned()],
             bare: None,
+            regex: None,
         }
     }
 
     /// Whether it covers a text. Linear in the text for each piece.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
+        if let Some(regex) = &self.regex {
+            return regex.matches(text);
+        }
         if self.bare.as_deref() == Some(text) {
             return true;
         }
