@@ -27,6 +27,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
+pub(crate) use class::is_wrapper;
 pub use quote::quote;
 
 use crate::AbsPath;

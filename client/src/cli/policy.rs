@@ -47,7 +47,6 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
             let pushed = server.push(&push).await?;
             show_push(&push, &pushed, *format)
         }
-        PolicyCommand::Test(command) => test::main(command, host).await,
         PolicyCommand::Schema { from_server, server } => {
             let schema = if *from_server {
                 Server::connect(&server.options(host)?).await?.schema().await?
@@ -57,6 +56,7 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
             output::data(&schema)?;
             Ok(0)
         }
+        PolicyCommand::Test(command) => test::main(command, host).await,
         PolicyCommand::Get {
             version,
             format,

@@ -12,7 +12,7 @@ use super::{Case, Setting};
 use crate::{
     AbsPath, DocumentOrigin, Fault, Layer, Mode, PolicyDocument, ToolCall,
     call::normalise,
-    import::{Format, Note, Outcome, import},
+    import::{Format, Outcome, import},
 };
 
 /// Fields that say something to people only.
@@ -120,16 +120,20 @@ fn case(row: &Map<String, Value>, line: u32) -> Result<Case, RowFault> {
         .parse()
         .map_err(|fault: super::UnknownExpectation| field(format!("`expect`: {fault}")))?;
     let (cwd, home) = (path(row, "cwd")?, path(row, "home")?);
-    let mode = mode(row)?;
+    let format = string(row, "format")?;
+    let stated: Mode = string(row, "mode")?
+        .parse()
+        .map_err(|fault| field(format!("`mode`: {}", crate::mode::UnknownMode::to_string(&fault))))?;
+    // What a row says of the editor's lists, it says of the mode in which they count, without a sandbox.
+    let mode = if format == "cursor-desktop" {
+        Mode::Allowlist
+    } else {
+        stated
+    };
     let mut setting = Setting::ordinary(&cwd, Some(&home), mode);
     place_files(row, &cwd, &mut setting)?;
     let call = object(row, "call")?;
-    let (documents, left_out) = documents(
-        string(row, "format")?,
-        object(row, "rules")?,
-        string(call, "tool")?,
-        &cwd,
-    )?;
+    let (documents, left_out) = documents(format, object(row, "rules")?, &cwd, call)?;
     Ok(Case {
         name,
         line,
@@ -142,18 +146,6 @@ fn case(row: &Map<String, Value>, line: u32) -> Result<Case, RowFault> {
         request: setting.request(tool_call(call)?),
         expected,
         because: None,
-    })
-}
-
-/// The mode of a row. What is said of the editor's lists is said of the mode in which they count, without a sandbox.
-fn mode(row: &Map<String, Value>) -> Result<Mode, RowFault> {
-    let word = string(row, "mode")?;
-    let mode = word
-        .parse()
-        .map_err(|fault: crate::mode::UnknownMode| field(format!("`mode`: {fault}")))?;
-    Ok(match string(row, "format")? {
-        "cursor-desktop" => Mode::Allowlist,
-        _ => mode,
     })
 }
 
@@ -222,41 +214,39 @@ fn tool_call(call: &Map<String, Value>) -> Result<ToolCall, RowFault> {
 
 type Documents = (Vec<Arc<PolicyDocument>>, Vec<String>);
 
-/// The rules of a row as documents, and what of them counts for nothing. They are read from the file that they would stand
-/// in; which of the editor's two lists that is, the called tool says.
-fn documents(format: &str, rules: &Map<String, Value>, tool: &str, cwd: &AbsPath) -> Result<Documents, RowFault> {
+/// The rules of a row as documents, and what of them counts for nothing.
+fn documents(
+    format: &str,
+    rules: &Map<String, Value>,
+    cwd: &AbsPath,
+    call: &Map<String, Value>,
+) -> Result<Documents, RowFault> {
     only(rules, " in `rules`", &["allow", "ask", "deny"])?;
     let (allow, ask, deny) = (list(rules, "allow")?, list(rules, "ask")?, list(rules, "deny")?);
-    let none = |list: &[String], effect: &str| match list.first() {
-        Some(rule) => Err(field(format!(
-            "format {format} has no `{effect}` rules, so `{rule}` would say nothing"
-        ))),
-        None => Ok(()),
-    };
     let origin = DocumentOrigin {
         layer: Layer::User,
         name: "rules of the case".to_owned(),
         folder: Some(cwd.clone()),
     };
-    let (format, file) = match format {
-        "claude" => {
-            let (document, faults) = PolicyDocument::from_agent_rules(&allow, &ask, &deny, origin);
-            return Ok((vec![Arc::new(document)], faults.iter().map(sentence).collect()));
-        }
+    let (document, faults) = match format {
+        "claude" => PolicyDocument::from_agent_rules(&allow, &ask, &deny, origin),
         "cursor-cli" => {
-            none(&ask, "ask")?;
+            if !ask.is_empty() {
+                return Err(field("Cursor's command line has no `ask`"));
+            }
             let file = json!({ "permissions": { "allow": allow, "deny": deny } });
-            (Format::CursorCli, file)
+            return imported(Format::CursorCli, &file, origin);
         }
         "cursor-desktop" => {
-            none(&ask, "ask")?;
-            none(&deny, "deny")?;
-            let key = if tool == "Mcp" {
+            if !ask.is_empty() || !deny.is_empty() {
+                return Err(field("Cursor's editor has allowlists only"));
+            }
+            let list = if string(call, "tool")? == "Mcp" {
                 "mcpAllowlist"
             } else {
                 "terminalAllowlist"
             };
-            (Format::CursorDesktop, json!({ key: allow }))
+            return imported(Format::CursorDesktop, &json!({ list: allow }), origin);
         }
         other => {
             return Err(field(format!(
@@ -264,18 +254,20 @@ fn documents(format: &str, rules: &Map<String, Value>, tool: &str, cwd: &AbsPath
             )));
         }
     };
+    let left_out = faults.iter().map(sentence).collect();
+    Ok((vec![Arc::new(document)], left_out))
+}
+
+/// Rules read from the file they would stand in.
+fn imported(format: Format, file: &Value, origin: DocumentOrigin) -> Result<Documents, RowFault> {
     let imported = import(format, &file.to_string(), origin);
-    let faults = |note: &&Note| matches!(note.outcome, Outcome::Fault { .. } | Outcome::NotExpressible { .. });
-    let notes: Vec<String> = imported
+    let left_out = imported
         .report
         .iter()
-        .filter(faults)
+        .filter(|note| matches!(note.outcome, Outcome::NotExpressible { .. } | Outcome::Fault { .. }))
         .map(|note| format!("`{}`: {}", note.text, note.outcome.detail()))
         .collect();
-    if imported.is_broken() {
-        return Err(field(format!("the rules cannot be read: {}", notes.join("; "))));
-    }
-    Ok((vec![Arc::new(imported.document)], notes))
+    Ok((vec![Arc::new(imported.document)], left_out))
 }
 
 fn sentence(fault: &Fault) -> String {

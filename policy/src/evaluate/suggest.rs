@@ -12,7 +12,7 @@ use crate::{
     DocumentOrigin, Effect, Layer, PolicyDocument,
     document::covers,
     rule::{Matcher, ParsedRule, parse},
-    shell::{Command, CommandClass, Word, quote},
+    shell::{self, Command, CommandClass, Word, quote},
 };
 
 use super::told;
@@ -135,7 +135,8 @@ pub(super) fn command(command: &Command) -> Vec<String> {
     let Some(words) = command.words.iter().map(Word::literal).collect::<Option<Vec<&str>>>() else {
         return Vec::new();
     };
-    if takes_code(command, &words) {
+    let program = command.program_name().unwrap_or_default();
+    if takes_code(command, &words) || shell::is_wrapper(program) || told::runs_another(&words) {
         return Vec::new();
     }
     let line = quote(&words);

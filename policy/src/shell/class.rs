@@ -402,6 +402,6 @@ fn evaluates(name: &str, arguments: &[Word]) -> bool {
 }
 
 /// Whether the name is that of a wrapper or of a shell.
-pub(super) fn is_wrapper(name: &str) -> bool {
+pub(crate) fn is_wrapper(name: &str) -> bool {
     wrappers::find(name).is_some() || wrappers::SHELLS.contains(&name) || name == "eval"
 }

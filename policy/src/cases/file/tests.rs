@@ -244,7 +244,7 @@ because = ["x"]
         faults(text),
         [
             "2:1 unknown key `abuot` in the file",
-            "3:8 unknown mode `fast`; known are default (manual), acceptEdits, plan, dontAsk, bypass (bypassPermissions)",
+            "3:8 unknown mode `fast`; known are default (manual), acceptEdits, plan, auto, dontAsk, bypass (bypassPermissions), auto-review, allowlist, allowlist-sandbox, run-everything (unrestricted)",
             "4:9 cannot read the policy `gone.jsonc`: no file `gone.jsonc` in this test",
             "6:10 names of tools have their case: `bash` would never match",
             "6:21 a rule is a string or a table",
