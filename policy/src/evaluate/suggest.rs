@@ -123,6 +123,31 @@ const INTERPRETERS: &[&str] = &[
     "zsh",
 ];
 
+/// Programs and subcommands that run other programs, or commands elsewhere, besides the wrappers of the shell analysis.
+pub(crate) const RUNNERS: &[&str] = &[
+    "bunx",
+    "docker compose exec",
+    "docker compose run",
+    "docker exec",
+    "docker run",
+    "kubectl exec",
+    "kubectl run",
+    "npm exec",
+    "npx",
+    "parallel",
+    "pipx run",
+    "pnpm dlx",
+    "pnpm exec",
+    "podman exec",
+    "podman run",
+    "ssh",
+    "su",
+    "uv run",
+    "uvx",
+    "watch",
+    "yarn dlx",
+];
+
 /// Longest rule that is suggested, in bytes: a person has to read it.
 const MAX_RULE: usize = 500;
 
@@ -136,7 +161,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
         return Vec::new();
     };
     let program = command.program_name().unwrap_or_default();
-    if takes_code(command, &words) || shell::is_wrapper(program) || told::runs_another(&words) {
+    if takes_code(command, &words) || shell::is_wrapper(program) || runs_another(&words) {
         return Vec::new();
     }
     let line = quote(&words);
@@ -168,6 +193,15 @@ pub(crate) fn is_interpreter(program: &str) -> bool {
 fn takes_code(command: &Command, words: &[&str]) -> bool {
     let first = words.get(1).copied().unwrap_or_default();
     command.program().is_some_and(is_interpreter) && first.starts_with('-') && !matches!(first, "-m" | "--version")
+}
+
+/// Whether words run another program.
+fn runs_another(words: &[&str]) -> bool {
+    let by_table = |runner: &&str| {
+        let fixed: Vec<&str> = runner.split(' ').collect();
+        words.starts_with(&fixed)
+    };
+    told::runs_another(words) || RUNNERS.iter().any(by_table)
 }
 
 /// The words that stay fixed, where those behind them may be free.

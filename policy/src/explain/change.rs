@@ -56,7 +56,7 @@ impl fmt::Display for Step {
             }
             Self::RemoveRule(rule) => write!(f, "remove the {rule}; {}", who(rule.layer)),
             Self::TrustProject => f.write_str("trust the project: `portcullis trust`"),
-            Self::Mode(mode) => write!(f, "run the session in mode {mode}"),
+            Self::Mode(mode) => write!(f, "start the session in mode {mode}"),
             Self::Interactive => f.write_str("run it in a session where somebody can be asked"),
             Self::SandboxFirst => f.write_str(
                 "set `sandbox.autoAllowIfSandboxed` to true in your own policy: it then runs in the sandbox",
@@ -152,15 +152,29 @@ pub(super) fn search(trial: &Trial, decision: &Decision) -> (Vec<Change>, Option
             });
         }
     }
-    if !found.iter().any(|change| change.verdict == Verdict::Allow) {
-        found.extend(chain(trial, decision));
-    }
-    // The order of trying is the order of nearness; an allow is nearer to what is wanted than an ask.
-    found.sort_by_key(|change| (change.verdict, change.steps.len()));
+    found.extend(chain(trial, decision));
+    // An allow is what is wanted; of those, what costs least. What costs the same stays in the order of trying.
+    found.sort_by_key(|change| (change.verdict, change.steps.iter().map(cost).sum::<u32>()));
     found.truncate(MAX_CHANGES);
     let allows = found.iter().any(|change| change.verdict == Verdict::Allow);
     let no_change = (!allows).then(|| nothing_helps(trial, decision));
     (found, no_change)
+}
+
+/// How far away a step is, for those who want the answer: their own rule is nearest, a mode that asks for nothing furthest.
+fn cost(step: &Step) -> u32 {
+    match step {
+        Step::AddRule { layer, .. } | Step::RemoveRule(RuleRef { layer, .. }) => match layer {
+            Layer::Local | Layer::User | Layer::Session => 10,
+            Layer::Project => 15,
+            Layer::Team | Layer::Builtin => 30,
+        },
+        Step::TrustProject | Step::Interactive | Step::RepairHost | Step::ThroughHost => 20,
+        Step::SandboxFirst => 25,
+        Step::Mode(mode) if mode.lets_everything_run() => 200,
+        Step::Mode(mode) if mode.is_automatic() => 100,
+        Step::Mode(_) => 50,
+    }
 }
 
 /// Single steps that are worth a try, nearest first.
