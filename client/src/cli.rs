@@ -6,6 +6,7 @@
 mod args;
 mod audit;
 mod decide;
+mod explain;
 mod failure;
 mod faults;
 mod hook;
@@ -66,7 +67,8 @@ fn dispatch(cli: Cli) -> u8 {
                 }
             };
         }
-        Command::Decide(command) => in_runtime(decide::main(&command, &cli.host)),
+        Command::Decide(command) => in_runtime(decide::main(&command.call, command.explain, &cli.host)),
+        Command::Explain(command) => in_runtime(decide::main(&command.call, true, &cli.host)),
         Command::Policy(command) => in_runtime(policy::main(&command, &cli.host)),
         Command::Audit(command) => in_runtime(audit::main(&command, &cli.host)),
         Command::Trust(command) => in_runtime(trust::main(&command, &cli.host)),

@@ -15,7 +15,10 @@ mod snapshot;
 use std::{sync::Arc, time::Duration};
 
 use portcullis_policy::{
-    Decision, EffectiveRuleset, Mode, Obligation, Request, Verdict, decision::FailureVerdict, evaluate,
+    Decision, EffectiveRuleset, Mode, Obligation, Request, Verdict,
+    decision::FailureVerdict,
+    evaluate,
+    explain::{Explanation, explain},
     request::Interactivity,
 };
 use portcullis_proto::{
@@ -83,6 +86,16 @@ struct Judged {
     run_in_sandbox: bool,
     record: NewDecision,
     answer: v1::DecideResponse,
+    /// Where it was wanted, and there was a policy to decide by.
+    explanation: Option<Box<Explanation>>,
+}
+
+/// What a caller wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Decision,
+    /// The decision, and why it is that: costs many evaluations, grants nothing.
+    Explanation,
 }
 
 impl Decider {
@@ -116,13 +129,14 @@ impl Decider {
     /// If the message is invalid, or no question could be made of it in time.
     pub async fn decide(&self, permit: DecidePermit, message: v1::DecideRequest) -> Result<v1::DecideResponse, Status> {
         let arrival = Instant::now();
-        let judged = self.judge(&permit, message, arrival).await?;
+        let judged = self.judge(&permit, message, arrival, Wanted::Decision).await?;
         let Judged {
             question,
             verdict,
             run_in_sandbox,
             record,
             mut answer,
+            explanation: _,
         } = judged;
         let decision_id = record.decision_id.clone();
         match self.record(record, arrival + self.options.deadline).await {
@@ -152,8 +166,11 @@ impl Decider {
         permit: DecidePermit,
         message: v1::DecideRequest,
     ) -> Result<v1::ExplainResponse, Status> {
-        let answer = self.judge(&permit, message, Instant::now()).await?.answer;
-        Ok(v1::ExplainResponse {
+        let judged = self
+            .judge(&permit, message, Instant::now(), Wanted::Explanation)
+            .await?;
+        let answer = judged.answer;
+        let mut explained = v1::ExplainResponse {
             would_be: answer.effect,
             decided_by: answer.decided_by,
             rule: answer.rule,
@@ -162,7 +179,12 @@ impl Decider {
             agent_message: answer.agent_message,
             suggested_rules: answer.suggested_rules,
             policy_version: answer.policy_version,
-        })
+            ..Default::default()
+        };
+        if let Some(explanation) = &judged.explanation {
+            convert::add_reasons(&mut explained, explanation);
+        }
+        Ok(explained)
     }
 
     /// The public keys of tickets.
@@ -181,6 +203,7 @@ impl Decider {
         permit: &DecidePermit,
         message: v1::DecideRequest,
         arrival: Instant,
+        wanted: Wanted,
     ) -> Result<Judged, Status> {
         // The last quarter of the time belongs to storage: an answer that cannot be recorded any more helps nobody.
         let until = arrival + self.options.deadline * 3 / 4;
@@ -207,6 +230,7 @@ impl Decider {
             keys: self.keys.clone(),
             evaluator: self.evaluator.clone(),
             arrival,
+            wanted,
             // Held until the evaluation ends, even if nobody waits for it any more: that is what bounds them.
             _slot: slot,
         };
@@ -310,6 +334,7 @@ struct Judgement {
     keys: Arc<Keys>,
     evaluator: Evaluator,
     arrival: Instant,
+    wanted: Wanted,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -323,13 +348,21 @@ impl Judgement {
             // The agent does not say in which mode it is (Cursor never does): then the documents do.
             Arc::make_mut(&mut self.question).request.mode = mode;
         }
+        let explanation = match &compiled {
+            Ok(compiled) if self.wanted == Wanted::Explanation => {
+                let mut request = self.question.request.clone();
+                request.facts.failures.extend_from_slice(&compiled.faults);
+                Some(Box::new(explain(&compiled.documents, &request)))
+            }
+            _ => None,
+        };
         let decision = match compiled {
             Ok(compiled) if compiled.faults.is_empty() => (self.evaluator)(&compiled.ruleset, &self.question.request),
             Ok(compiled) => self.evaluate_with_faults(&compiled.ruleset, &compiled.faults),
             Err(unusable) => failure(&self.question, &unusable.to_string()),
         };
         let version = self.policy.version;
-        judged_as(
+        let judged = judged_as(
             &self.permit,
             &self.keys,
             self.question,
@@ -337,7 +370,8 @@ impl Judgement {
             version,
             self.arrival,
             Input::Redacted,
-        )
+        );
+        Judged { explanation, ..judged }
     }
 
     /// A document of the host has faults, so what it denies or asks for is not known in full: no allow.
@@ -376,6 +410,7 @@ fn judged_as(
         run_in_sandbox: decision.obligations.contains(&Obligation::RunInSandbox),
         record,
         answer,
+        explanation: None,
     }
 }
 

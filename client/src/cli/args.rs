@@ -8,7 +8,10 @@ use jiff::Timestamp;
 use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, audit::RecordKind};
 use portcullis_policy::Verdict;
 
-use super::{failure::Failure, policy::TestArgs};
+use super::{
+    failure::Failure,
+    policy::{LintArgs, TestArgs},
+};
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
 #[derive(Debug, Parser)]
@@ -29,6 +32,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Hook(HookArgs),
     Decide(DecideArgs),
+    Explain(ExplainArgs),
     Run(RunArgs),
     /// Pushes, reads and tests policies.
     #[command(subcommand)]
@@ -198,6 +202,16 @@ pub(crate) struct HookArgs {
     reach), 2 wrong usage or invalid input, 1 other failure."
 )]
 pub(crate) struct DecideArgs {
+    /// Only explain, as `explain` does: nothing is recorded and nothing granted.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+}
+
+/// The call that is asked about.
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
     /// Tool to ask about instead of a command, as the agent spells it.
     #[arg(long, value_name = "TOOL", requires = "input")]
     pub(crate) tool: Option<String>,
@@ -207,9 +221,6 @@ pub(crate) struct DecideArgs {
     /// Agent in whose spelling the call is.
     #[arg(long, value_name = "NAME", default_value = "cli")]
     pub(crate) agent: String,
-    /// Only explain: nothing is recorded and nothing granted.
-    #[arg(long)]
-    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     #[command(flatten)]
@@ -225,6 +236,21 @@ pub(crate) struct DecideArgs {
         required_unless_present = "tool"
     )]
     pub(crate) argv: Vec<OsString>,
+}
+
+/// Says why a command or tool call is decided as it is, and what would turn the answer.
+///
+/// Part by part it names every rule that speaks about the part, by layer, and which of them decided; it says what is
+/// forbidden apart from what no rule matched; and it lists changes that would turn the answer, nearest first, each of which
+/// was tried. Nothing is recorded and nothing granted. The words after `--` are taken as `decide` takes them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it would be allowed, 3 asked, 4 denied, 5 cannot decide (portcullis-sandboxd or the \
+    server out of reach), 2 wrong usage or invalid input, 1 other failure."
+)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
 }
 
 /// Where the call happens.
@@ -286,6 +312,7 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    Lint(LintArgs),
     Test(TestArgs),
     /// Prints the text of a version.
     #[command(after_help = "Exit codes: 0 printed, 1 failed (no such version), 5 the server cannot be reached.")]

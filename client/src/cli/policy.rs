@@ -1,6 +1,8 @@
 //! `portcullis policy`: pushes, reads and tests policies. Faults of a text are shown in it, all at once.
 
+mod lint;
 mod test;
+mod through;
 
 use std::{
     fmt::Write as _,
@@ -23,6 +25,7 @@ use super::{
     faults::render_parts,
     output::{self, printable},
 };
+pub(crate) use lint::LintArgs;
 pub(crate) use test::TestArgs;
 
 pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8, Failure> {
@@ -56,6 +59,7 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
             output::data(&schema)?;
             Ok(0)
         }
+        PolicyCommand::Lint(command) => lint::main(command),
         PolicyCommand::Test(command) => test::main(command, host).await,
         PolicyCommand::Get {
             version,
