@@ -14,6 +14,7 @@
 //! Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
 
 mod commands;
+mod executing;
 mod files;
 mod indirect;
 mod needed;

@@ -15,7 +15,7 @@ use crate::{
     shell::{self, Command, CommandClass, Word, quote},
 };
 
-use super::told;
+use super::{executing, told};
 
 /// Programs with the subcommands whose further words may be free. `?` stands for one plain word, such as a script's name.
 const FREE: &[(&str, &[&str])] = &[
@@ -41,7 +41,6 @@ const FREE: &[(&str, &[&str])] = &[
         "docker",
         &["compose logs", "compose ps", "images", "inspect", "logs", "ps"],
     ),
-    ("dotnet", &["build", "format", "test"]),
     (
         "gh",
         &[
@@ -57,12 +56,7 @@ const FREE: &[(&str, &[&str])] = &[
             "run view",
         ],
     ),
-    (
-        "git",
-        &[
-            "add", "branch", "checkout", "commit", "fetch", "merge", "pull", "stash", "switch", "tag",
-        ],
-    ),
+    ("git", &["add", "commit", "fetch", "merge", "pull", "switch"]),
     ("go", &["build", "list", "mod tidy", "mod verify", "test", "vet"]),
     ("golangci-lint", &["run"]),
     ("helm", &["lint", "list", "status", "template"]),
@@ -154,7 +148,11 @@ const MAX_RULE: usize = 500;
 /// Rules for one command, narrowest first. None for one with words that are only known at run time, or one that no rule
 /// should be suggested for.
 pub(super) fn command(command: &Command) -> Vec<String> {
-    if !command.assignments.is_empty() || command.class == CommandClass::Wrapper || command.escape_option().is_some() {
+    if !command.assignments.is_empty()
+        || command.class == CommandClass::Wrapper
+        || command.escape_option().is_some()
+        || executing::option(command).is_some()
+    {
         return Vec::new();
     }
     let Some(words) = command.words.iter().map(Word::literal).collect::<Option<Vec<&str>>>() else {

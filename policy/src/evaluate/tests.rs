@@ -519,3 +519,30 @@ fn an_opaque_part_is_never_allowed_by_something_narrower() {
         );
     }
 }
+
+#[test]
+fn a_rule_with_a_wildcard_covers_no_option_that_runs_another_program() {
+    let verdict = |rule: &str, line: &str| evaluate(&allowing(&[rule]), &asked(bash(line), Mode::Default)).verdict;
+    for (rule, plain, executing) in [
+        (
+            "Bash(cargo test:*)",
+            "cargo test -p a",
+            "cargo test --config 'build.rustc-wrapper=\"./x\"'",
+        ),
+        ("Bash(go test:*)", "go test ./...", "go test -exec ./x ./..."),
+        (
+            "Bash(npm run lint:*)",
+            "npm run lint --silent",
+            "npm run lint --script-shell=./x",
+        ),
+        ("Bash(pylint:*)", "pylint a.py", "pylint --init-hook='import os' a.py"),
+    ] {
+        assert_eq!(verdict(rule, plain), Verdict::Allow, "{plain}");
+        assert_eq!(verdict(rule, executing), Verdict::Ask, "{executing}");
+        assert_eq!(
+            verdict(&format!("Bash({executing})"), executing),
+            Verdict::Allow,
+            "{executing}"
+        );
+    }
+}

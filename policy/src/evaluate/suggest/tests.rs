@@ -79,6 +79,8 @@ fn each_kind_of_command_gets_rules_as_narrow_as_is_useful() {
         ("wrappers", "bash -c 'make x'", None),
         ("wrappers", "xargs rm", None),
         ("wrappers", "env A=1 make", None),
+        ("options that run programs", "cargo test --config a=b", None),
+        ("options that run programs", "go test -exec ./x", None),
         ("options that run programs", "find . -exec rm {} ;", None),
         ("options that run programs", "tar --to-command=x -xf a", None),
         ("run time", "make $X", None),
