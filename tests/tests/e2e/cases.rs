@@ -139,7 +139,7 @@ fn an_explanation_names_the_rules_and_what_would_turn_the_answer() {
         .cwd(&stack.project())
         .output();
     assert!(
-        shown.stdout.contains("nothing was recorded") && shown.stdout.contains("matches: npm run lint"),
+        shown.stdout.contains("nothing was recorded") && shown.stdout.contains("matches: `npm run lint`"),
         "{}",
         shown.stdout
     );
