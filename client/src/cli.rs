@@ -7,6 +7,7 @@ mod args;
 mod audit;
 mod confirm;
 mod decide;
+mod explain;
 mod failure;
 mod faults;
 mod hook;
@@ -68,7 +69,8 @@ fn dispatch(cli: Cli) -> u8 {
                 }
             };
         }
-        Command::Decide(command) => in_runtime(decide::main(&command, &cli.host)),
+        Command::Decide(command) => in_runtime(decide::main(&command.call, command.explain, &cli.host)),
+        Command::Explain(command) => in_runtime(decide::main(&command.call, true, &cli.host)),
         Command::Policy(command) => in_runtime(policy::main(&command, &cli.host)),
         Command::Audit(command) => in_runtime(audit::main(&command, &cli.host)),
         Command::Mcp(command) => in_runtime(mcp::main(&command, &cli.host)),

@@ -14,7 +14,7 @@ mod setting;
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use crate::{Decision, EffectiveRuleset, PolicyDocument, Request, RuleRef, Verdict, evaluate};
+use crate::{Decision, EffectiveRuleset, Layer, PolicyDocument, Request, RuleRef, Verdict, evaluate};
 
 pub use coverage::{Coverage, Covered};
 pub use setting::Setting;
@@ -30,8 +30,12 @@ pub struct Case {
     pub why: String,
     /// The documents in force.
     pub documents: Vec<Arc<PolicyDocument>>,
+    /// The same as texts, for whoever puts them into files: native documents with their layer.
+    pub texts: Vec<(Layer, String)>,
     /// Rules of the case that count for nothing, and why: one line each.
     pub left_out: Vec<String>,
+    /// Where the call plays.
+    pub setting: Setting,
     /// The call, with all facts.
     pub request: Request,
     /// What must come out.

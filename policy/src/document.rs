@@ -11,6 +11,7 @@ mod read;
 pub(crate) mod scan;
 mod schema;
 
+pub(crate) use examples::covers;
 pub(crate) use scan::Lines;
 
 use std::ops::Range;

@@ -35,6 +35,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
+pub(crate) use class::is_wrapper;
 pub use hidden::visible;
 pub use quote::quote;
 

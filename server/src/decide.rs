@@ -19,6 +19,7 @@ use portcullis_policy::{
     decision::FailureVerdict,
     evaluate,
     evaluate::classifier_matters,
+    explain::{Explanation, explain},
     mode::{ClassifierReport, ClassifierVerdict},
     request::Interactivity,
 };
@@ -111,6 +112,8 @@ struct Judged {
     run_in_sandbox: bool,
     record: NewDecision,
     answer: v1::DecideResponse,
+    /// Where it was wanted, and there was a policy to decide by.
+    explanation: Option<Box<Explanation>>,
 }
 
 impl Decider {
@@ -152,6 +155,7 @@ impl Decider {
             run_in_sandbox,
             record,
             mut answer,
+            explanation: _,
         } = judged;
         let decision_id = record.decision_id.clone();
         match self.record(record, arrival + self.options.deadline).await {
@@ -181,11 +185,9 @@ impl Decider {
         permit: DecidePermit,
         message: v1::DecideRequest,
     ) -> Result<v1::ExplainResponse, Status> {
-        let answer = self
-            .judge(&permit, message, Instant::now(), Purpose::Explain)
-            .await?
-            .answer;
-        Ok(v1::ExplainResponse {
+        let judged = self.judge(&permit, message, Instant::now(), Purpose::Explain).await?;
+        let answer = judged.answer;
+        let mut explained = v1::ExplainResponse {
             would_be: answer.effect,
             decided_by: answer.decided_by,
             rule: answer.rule,
@@ -194,7 +196,12 @@ impl Decider {
             agent_message: answer.agent_message,
             suggested_rules: answer.suggested_rules,
             policy_version: answer.policy_version,
-        })
+            ..Default::default()
+        };
+        if let Some(explanation) = &judged.explanation {
+            convert::add_reasons(&mut explained, explanation);
+        }
+        Ok(explained)
     }
 
     /// The public keys of tickets.
@@ -369,6 +376,14 @@ impl Judgement {
         if let Ok(compiled) = &compiled {
             self.remember(compiled);
         }
+        let explanation = match &compiled {
+            Ok(compiled) if self.purpose == Purpose::Explain => {
+                let mut request = self.question.request.clone();
+                request.facts.failures.extend_from_slice(&compiled.faults);
+                Some(Box::new(explain(&compiled.documents, &request)))
+            }
+            _ => None,
+        };
         let decision = match compiled {
             Ok(compiled) if compiled.faults.is_empty() => {
                 (self.judges.evaluator)(&compiled.ruleset, &self.question.request)
@@ -377,7 +392,7 @@ impl Judgement {
             Err(unusable) => failure(&self.question, &unusable.to_string()),
         };
         let version = self.policy.version;
-        judged_as(
+        let judged = judged_as(
             &self.permit,
             &self.keys,
             self.question,
@@ -385,7 +400,8 @@ impl Judgement {
             version,
             self.arrival,
             Input::Redacted,
-        )
+        );
+        Judged { explanation, ..judged }
     }
 
     /// Adds to the question what is known of its session, and what the classifier says.
@@ -481,6 +497,7 @@ fn judged_as(
         run_in_sandbox: decision.obligations.contains(&Obligation::RunInSandbox),
         record,
         answer,
+        explanation: None,
     }
 }
 

@@ -11,7 +11,7 @@ use portcullis_policy::Verdict;
 use super::{
     failure::Failure,
     mcp::McpCommand,
-    policy::{ImportArgs, TestArgs},
+    policy::{ImportArgs, LintArgs, TestArgs},
 };
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
@@ -33,6 +33,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Hook(HookArgs),
     Decide(DecideArgs),
+    Explain(ExplainArgs),
     Run(RunArgs),
     /// Pushes, reads and tests policies.
     #[command(subcommand)]
@@ -214,6 +215,16 @@ pub(crate) struct HookArgs {
     reach), 2 wrong usage or invalid input, 1 other failure."
 )]
 pub(crate) struct DecideArgs {
+    /// Only explain, as `explain` does: nothing is recorded and nothing granted.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+}
+
+/// The call that is asked about.
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
     /// Tool to ask about instead of a command, as the agent spells it.
     #[arg(long, value_name = "TOOL", requires = "input")]
     pub(crate) tool: Option<String>,
@@ -223,9 +234,6 @@ pub(crate) struct DecideArgs {
     /// Agent in whose spelling the call is.
     #[arg(long, value_name = "NAME", default_value = "cli")]
     pub(crate) agent: String,
-    /// Only explain: nothing is recorded and nothing granted.
-    #[arg(long)]
-    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     #[command(flatten)]
@@ -241,6 +249,21 @@ pub(crate) struct DecideArgs {
         required_unless_present = "tool"
     )]
     pub(crate) argv: Vec<OsString>,
+}
+
+/// Says why a command or tool call is decided as it is, and what would turn the answer.
+///
+/// Part by part it names every rule that speaks about the part, by layer, and which of them decided; it says what is
+/// forbidden apart from what no rule matched; and it lists changes that would turn the answer, nearest first, each of which
+/// was tried. Nothing is recorded and nothing granted. The words after `--` are taken as `decide` takes them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it would be allowed, 3 asked, 4 denied, 5 cannot decide (portcullis-sandboxd or the \
+    server out of reach), 2 wrong usage or invalid input, 1 other failure."
+)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
 }
 
 /// Where the call happens.
@@ -302,6 +325,7 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    Lint(LintArgs),
     Test(TestArgs),
     Import(ImportArgs),
     /// Prints the text of a version.

@@ -1,7 +1,9 @@
 //! `portcullis policy`: pushes, reads, tests and imports policies. Faults of a text are shown in it, all at once.
 
 mod import;
+mod lint;
 mod test;
+mod through;
 
 use std::{
     fmt::Write as _,
@@ -25,6 +27,7 @@ use super::{
     output::{self, printable},
 };
 pub(crate) use import::ImportArgs;
+pub(crate) use lint::LintArgs;
 pub(crate) use test::TestArgs;
 
 pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8, Failure> {
@@ -59,6 +62,7 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
             Ok(0)
         }
         PolicyCommand::Import(command) => import::main(command),
+        PolicyCommand::Lint(command) => lint::main(command),
         PolicyCommand::Test(command) => test::main(command, host).await,
         PolicyCommand::Get {
             version,

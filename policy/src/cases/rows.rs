@@ -10,9 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Case, Setting};
 use crate::{
-    AbsPath, DocumentOrigin, Fault, Layer, Mode, PolicyDocument, ToolCall,
+    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, ToolCall,
     call::normalise,
     import::{Format, Outcome, import},
+    rule::parse,
 };
 
 /// Fields that say something to people only.
@@ -133,7 +134,7 @@ fn case(row: &Map<String, Value>, line: u32) -> Result<Case, RowFault> {
     let mut setting = Setting::ordinary(&cwd, Some(&home), mode);
     place_files(row, &cwd, &mut setting)?;
     let call = object(row, "call")?;
-    let (documents, left_out) = documents(format, object(row, "rules")?, &cwd, call)?;
+    let rules = rules_of(format, object(row, "rules")?, &cwd, call)?;
     Ok(Case {
         name,
         line,
@@ -141,9 +142,11 @@ fn case(row: &Map<String, Value>, line: u32) -> Result<Case, RowFault> {
             Some(_) => string(row, "why")?.to_owned(),
             None => String::new(),
         },
-        documents,
-        left_out,
+        documents: vec![Arc::new(rules.document)],
+        texts: vec![(Layer::User, rules.native)],
+        left_out: rules.left_out,
         request: setting.request(tool_call(call)?),
+        setting,
         expected,
         because: None,
     })
@@ -212,15 +215,19 @@ fn tool_call(call: &Map<String, Value>) -> Result<ToolCall, RowFault> {
     normalise("claude", &tool, input).map_err(RowFault::Call)
 }
 
-type Documents = (Vec<Arc<PolicyDocument>>, Vec<String>);
+/// The rules of a row: as a document, as the text of a native one, and what of them counts for nothing.
+struct Rules {
+    document: PolicyDocument,
+    native: String,
+    left_out: Vec<String>,
+}
 
-/// The rules of a row as documents, and what of them counts for nothing.
-fn documents(
+fn rules_of(
     format: &str,
     rules: &Map<String, Value>,
     cwd: &AbsPath,
     call: &Map<String, Value>,
-) -> Result<Documents, RowFault> {
+) -> Result<Rules, RowFault> {
     only(rules, " in `rules`", &["allow", "ask", "deny"])?;
     let (allow, ask, deny) = (list(rules, "allow")?, list(rules, "ask")?, list(rules, "deny")?);
     let origin = DocumentOrigin {
@@ -235,7 +242,7 @@ fn documents(
                 return Err(field("Cursor's command line has no `ask`"));
             }
             let file = json!({ "permissions": { "allow": allow, "deny": deny } });
-            return imported(Format::CursorCli, &file, origin);
+            return Ok(imported(Format::CursorCli, &file, origin));
         }
         "cursor-desktop" => {
             if !ask.is_empty() || !deny.is_empty() {
@@ -246,7 +253,7 @@ fn documents(
             } else {
                 "terminalAllowlist"
             };
-            return imported(Format::CursorDesktop, &json!({ list: allow }), origin);
+            return Ok(imported(Format::CursorDesktop, &json!({ list: allow }), origin));
         }
         other => {
             return Err(field(format!(
@@ -254,12 +261,24 @@ fn documents(
             )));
         }
     };
-    let left_out = faults.iter().map(sentence).collect();
-    Ok((vec![Arc::new(document)], left_out))
+    let kept = |rules: &[String], effect| -> Vec<String> {
+        let can_be_read = |rule: &&String| parse(rule, effect).is_ok();
+        rules.iter().filter(can_be_read).cloned().collect()
+    };
+    let native = json!({ "permissions": {
+        "allow": kept(&allow, Effect::Allow),
+        "ask": kept(&ask, Effect::Ask),
+        "deny": kept(&deny, Effect::Deny),
+    } });
+    Ok(Rules {
+        document,
+        native: native.to_string(),
+        left_out: faults.iter().map(sentence).collect(),
+    })
 }
 
 /// Rules read from the file they would stand in.
-fn imported(format: Format, file: &Value, origin: DocumentOrigin) -> Result<Documents, RowFault> {
+fn imported(format: Format, file: &Value, origin: DocumentOrigin) -> Rules {
     let imported = import(format, &file.to_string(), origin);
     let left_out = imported
         .report
@@ -267,7 +286,11 @@ fn imported(format: Format, file: &Value, origin: DocumentOrigin) -> Result<Docu
         .filter(|note| matches!(note.outcome, Outcome::NotExpressible { .. } | Outcome::Fault { .. }))
         .map(|note| format!("`{}`: {}", note.text, note.outcome.detail()))
         .collect();
-    Ok((vec![Arc::new(imported.document)], left_out))
+    Rules {
+        document: imported.document,
+        native: imported.native,
+        left_out,
+    }
 }
 
 fn sentence(fault: &Fault) -> String {

@@ -14,6 +14,7 @@ use crate::{
 };
 
 use super::{
+    executing,
     files::Cover,
     ourselves,
     part::Part,
@@ -511,7 +512,7 @@ fn moves(command: &Command) -> bool {
 /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
 fn escapes(command: &Command) -> bool {
     let Some(option) = command.escape_option() else {
-        return false;
+        return executing::option(command).is_some();
     };
     let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");

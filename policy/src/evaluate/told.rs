@@ -212,6 +212,17 @@ fn sed_names_files(script: &str) -> bool {
     })
 }
 
+/// Whether the words run another program by way of one that is known to: `npx x`, `git bisect run x`. `make` is none: what
+/// it is given are targets.
+pub(super) fn runs_another(words: &[&str]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    RUNNERS
+        .iter()
+        .any(|(name, verbs)| name == program && *name != "make" && rest.starts_with(verbs))
+}
+
 fn is_code(word: &str) -> bool {
     word.contains(['(', '"', '\'', '`', '<', '>'])
 }

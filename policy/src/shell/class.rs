@@ -609,6 +609,6 @@ pub(super) fn is_plain_wrapper(name: &str) -> bool {
 }
 
 /// Whether the name is that of a wrapper or of a shell.
-pub(super) fn is_wrapper(name: &str) -> bool {
+pub(crate) fn is_wrapper(name: &str) -> bool {
     wrappers::can_wrap(name) || wrappers::SHELLS.contains(&name) || name == "eval"
 }

@@ -36,6 +36,8 @@ pub struct Snapshots {
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) ruleset: Arc<EffectiveRuleset>,
+    /// What it was merged from.
+    pub(super) documents: Vec<Arc<PolicyDocument>>,
     /// Documents with faults, of which only denies and asks count: `file:line:column: fault`, the first fault of each.
     pub(super) faults: Vec<String>,
 }
@@ -83,11 +85,19 @@ impl Snapshots {
         let key = parts.finish();
         // The lock is not held while a ruleset is merged: two callers may both do it, and the result is the same.
         if let Some(ruleset) = lock(&self.rulesets).get(&key).cloned() {
-            return Ok(Compiled { ruleset, faults });
+            return Ok(Compiled {
+                ruleset,
+                documents,
+                faults,
+            });
         }
         let ruleset = Arc::new(EffectiveRuleset::merge(&documents, trusted));
         lock(&self.rulesets).put(key, ruleset.clone());
-        Ok(Compiled { ruleset, faults })
+        Ok(Compiled {
+            ruleset,
+            documents,
+            faults,
+        })
     }
 
     fn read(&self, key: Key, document: &HostDocument) -> ReadDocument {

@@ -24,6 +24,7 @@ use portcullis_policy::{
 };
 use serde::Serialize;
 
+use super::through::Through;
 use crate::cli::{
     args::{Format, HostArgs},
     failure::Failure,
@@ -38,12 +39,18 @@ use crate::cli::{
 /// know, counts as failed. Neither a server nor a data directory is needed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 all passed, 1 a case failed, 2 a file cannot be read, has faults or holds no case."
+    after_help = "Exit codes: 0 all passed, 1 a case failed, 2 a file cannot be read, has faults or holds no case. \
+    With --server also 5: portcullis-sandboxd or the server cannot be reached."
 )]
 pub(crate) struct TestArgs {
     /// Files with tests; `-` = stdin.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Send each case through portcullis-sandboxd and the server instead of judging it here, below a temporary folder; they
+    /// must agree. Each is recorded, and the policies of the team and of this person are in force, too. A case that states
+    /// facts of a host (programs, repository, sandbox, failures) or rules of the team cannot be run so, and fails.
+    #[arg(long)]
+    server: bool,
     /// Print nothing but the summary.
     #[arg(long)]
     quiet: bool,
@@ -55,11 +62,25 @@ pub(crate) struct TestArgs {
 /// Largest file of rows, in bytes.
 const MAX_ROWS: u64 = 256 * 1024 * 1024;
 
-pub(crate) async fn main(command: &TestArgs, _host: &HostArgs) -> Result<u8, Failure> {
-    let mut run = Run::new(command);
+pub(crate) async fn main(command: &TestArgs, host: &HostArgs) -> Result<u8, Failure> {
+    let through = if command.server {
+        Some(Through::connect(host).await?)
+    } else {
+        None
+    };
+    let mut run = Run::new(command, through);
+    let mut result = Ok(());
     for path in &command.files {
-        run.file(path)?;
+        result = run.file(path).await;
+        if result.is_err() {
+            break;
+        }
     }
+    // Whatever happened, nothing stays behind.
+    if let Some(through) = run.through.take() {
+        result = result.and(through.finish().await);
+    }
+    result?;
     run.finish()
 }
 
@@ -70,6 +91,8 @@ struct Run<'a> {
     /// A file that cannot be read.
     unreadable: bool,
     coverage: Coverage,
+    /// Instead of judging here.
+    through: Option<Through>,
 }
 
 /// One case in JSON: a stable contract.
@@ -163,17 +186,18 @@ impl<'a> From<&'a TraceEntry> for PartLine<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(command: &'a TestArgs) -> Self {
+    fn new(command: &'a TestArgs, through: Option<Through>) -> Self {
         Self {
             command,
             passed: 0,
             failed: 0,
             unreadable: false,
             coverage: Coverage::default(),
+            through,
         }
     }
 
-    fn file(&mut self, path: &Path) -> Result<(), Failure> {
+    async fn file(&mut self, path: &Path) -> Result<(), Failure> {
         let name = path.to_string_lossy().into_owned();
         let text = match read(path, MAX_ROWS) {
             Ok(text) => text,
@@ -184,13 +208,13 @@ impl<'a> Run<'a> {
             }
         };
         if is_rows(path, &text) {
-            self.rows(&name, &text)
+            self.rows(&name, &text).await
         } else {
-            self.toml(path, &name, &text)
+            self.toml(path, &name, &text).await
         }
     }
 
-    fn rows(&mut self, name: &str, text: &str) -> Result<(), Failure> {
+    async fn rows(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let rows = rows::read(text);
         if rows.is_empty() {
             Failure::usage_text(format!("the file `{name}` holds no case")).show();
@@ -198,7 +222,7 @@ impl<'a> Run<'a> {
         }
         for row in &rows {
             match &row.case {
-                Ok(case) => self.case(name, case)?,
+                Ok(case) => self.case(name, case).await?,
                 Err(fault) => {
                     let id = row.id.as_deref().unwrap_or("(without an id)");
                     self.cannot_run(name, row.line, id, &fault.to_string())?;
@@ -208,7 +232,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn toml(&mut self, path: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    async fn toml(&mut self, path: &Path, name: &str, text: &str) -> Result<(), Failure> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let mut policies: BTreeMap<String, String> = BTreeMap::new();
         let mut files = |named: &str| {
@@ -244,15 +268,34 @@ impl<'a> Run<'a> {
             self.coverage.add(document);
         }
         for case in &tests.cases {
-            self.case(name, case)?;
+            self.case(name, case).await?;
         }
         Ok(())
     }
 
-    fn case(&mut self, file: &str, case: &Case) -> Result<(), Failure> {
-        let decision = case.decide();
-        self.coverage.reach(&decision);
-        let mismatches = case.mismatches(&decision);
+    async fn case(&mut self, file: &str, case: &Case) -> Result<(), Failure> {
+        let here = case.decide();
+        self.coverage.reach(&here);
+        let (decision, mismatches) = match &mut self.through {
+            None => {
+                let mismatches = case.mismatches(&here);
+                (here, mismatches)
+            }
+            Some(through) => {
+                let there = match through.decide(case).await? {
+                    Ok(there) => there,
+                    Err(why) => return self.cannot_run(file, case.line, &redact::text(&case.name), &why),
+                };
+                let mut mismatches = case.mismatches(&there);
+                if here.verdict != there.verdict {
+                    mismatches.push(format!(
+                        "the server says {}, the engine here {}",
+                        there.verdict, here.verdict
+                    ));
+                }
+                (there, mismatches)
+            }
+        };
         let passed = mismatches.is_empty();
         if passed {
             self.passed += 1;
@@ -429,7 +472,8 @@ fn is_rows(path: &Path, text: &str) -> bool {
     }
 }
 
-fn read(path: &Path, most: u64) -> Result<String, Failure> {
+/// The text of a file, or of stdin for `-`.
+pub(super) fn read(path: &Path, most: u64) -> Result<String, Failure> {
     let failed = |cause| Failure::usage_io(format!("cannot read `{}`", path.display()), cause);
     let mut content = Vec::new();
     let reader: Box<dyn io::Read> = if path == Path::new("-") {

@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::{
     FindPolicy, TestFault,
-    reader::{Documents, Placed, Reader},
+    reader::{Documents, Placed, Reader, json},
 };
 use crate::{AbsPath, DocumentOrigin, Effect, Fault, Layer, PolicyDocument, document::PlacedRule};
 
@@ -116,7 +116,10 @@ impl<'v, 't> Layers<'v, 't> {
                         continue;
                     };
                     match files(name) {
-                        Ok(file) => named(reader, &file.text, origin(&file.name)),
+                        Ok(file) => {
+                            reader.texts.push((layer, file.text.clone()));
+                            named(reader, &file.text, origin(&file.name))
+                        }
                         Err(why) => {
                             reader.fault(value.span(), format!("cannot read the policy `{name}`: {why}"), None);
                             None
@@ -125,10 +128,19 @@ impl<'v, 't> Layers<'v, 't> {
                 }
                 Source::Text(value) => {
                     let name = reader.name;
+                    let text = reader.string(value, "text").unwrap_or_default().to_owned();
+                    reader.texts.push((layer, text));
                     whole(reader, value, origin(name))
                 }
                 Source::Lists(lists) => {
                     let name = reader.name;
+                    let mut permissions = serde_json::Map::new();
+                    for (effect, list) in &lists {
+                        let list = json(list.get_ref()).unwrap_or_default();
+                        permissions.insert(effect.to_string(), list);
+                    }
+                    let text = serde_json::json!({ "permissions": permissions });
+                    reader.texts.push((layer, text.to_string()));
                     Some(of_lists(reader, &lists, origin(name)))
                 }
             };

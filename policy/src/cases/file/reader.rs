@@ -8,7 +8,7 @@ use toml::{
 };
 
 use super::{FindPolicy, MAX_BYTES, TestFault, TestFile, layers, request};
-use crate::{Fault, PolicyDocument, document::Lines};
+use crate::{Fault, Layer, PolicyDocument, document::Lines};
 
 /// Most faults that are reported.
 const MAX_FAULTS: usize = 200;
@@ -22,6 +22,8 @@ pub(super) struct Reader<'a> {
     pub(super) name: &'a str,
     lines: Lines<'a>,
     pub(super) faults: Vec<TestFault>,
+    /// The documents that were read, as texts.
+    pub(super) texts: Vec<(Layer, String)>,
 }
 
 pub(super) fn read(text: &str, name: &str, files: &mut FindPolicy<'_>) -> Result<TestFile, Vec<TestFault>> {
@@ -30,6 +32,7 @@ pub(super) fn read(text: &str, name: &str, files: &mut FindPolicy<'_>) -> Result
         name,
         lines: Lines::new(text),
         faults: Vec::new(),
+        texts: Vec::new(),
     };
     let read = reader.whole(files);
     if reader.faults.is_empty() {

@@ -336,7 +336,8 @@ pub(super) fn case(
     }
     let call = call?;
     let (root, home) = (draft.root(), draft.home());
-    let request = draft.setting().request(call);
+    let setting = draft.setting();
+    let request = setting.request(call);
     Some(Case {
         name: about.unwrap_or_else(|| name(&calls)),
         line: reader.line(span.start),
@@ -345,7 +346,9 @@ pub(super) fn case(
             .iter()
             .map(|document| placed(document, &root, home.as_ref()))
             .collect(),
+        texts: reader.texts.clone(),
         left_out: Vec::new(),
+        setting,
         request,
         expected: decision?,
         because,
