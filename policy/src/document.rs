@@ -7,7 +7,7 @@ mod examples;
 mod read;
 mod scan;
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     AbsPath, Effect, Layer, Mode,
@@ -144,6 +144,8 @@ impl<'a> Entry<'a> {
 /// Collects the rules of a document, list by list: exceptions (`!pattern`) count for earlier rules of their list.
 struct RuleList {
     document: PolicyDocument,
+    /// The document's name, which its rules share.
+    name: Arc<str>,
     effect: Effect,
     /// Where the list that is being read begins in `document.rules`.
     start: usize,
@@ -152,6 +154,7 @@ struct RuleList {
 impl RuleList {
     fn new(origin: DocumentOrigin) -> Self {
         Self {
+            name: origin.name.as_str().into(),
             document: PolicyDocument {
                 origin,
                 rules: Vec::new(),
@@ -178,14 +181,14 @@ impl RuleList {
                     exceptions: Vec::new(),
                     source: RuleRef {
                         layer: self.document.origin.layer,
-                        document: self.document.origin.name.clone(),
+                        document: self.name.clone(),
                         line: entry.line,
                         column: entry.column,
-                        text: entry.text.to_owned(),
-                        name: entry.name,
+                        text: entry.text.into(),
+                        name: entry.name.map(Into::into),
                         effect: self.effect,
                     },
-                    advice: entry.advice,
+                    advice: entry.advice.map(Into::into),
                 });
                 Ok(self.document.rules.last())
             }
@@ -210,7 +213,8 @@ impl RuleList {
         }
     }
 
-    fn finish(self) -> PolicyDocument {
+    fn finish(mut self) -> PolicyDocument {
+        self.document.rules.shrink_to_fit();
         self.document
     }
 }

@@ -230,7 +230,7 @@ impl World<'_> {
         names
             .iter()
             .flat_map(|name| index.tools(name))
-            .chain(index.parameters().iter().copied())
+            .chain(call.input.keys().flat_map(|field| index.parameters(field)).copied())
             .filter(|id| {
                 self.rule(*id).is_some_and(|rule| {
                     rule.effect == effect
@@ -239,13 +239,13 @@ impl World<'_> {
                             Matcher::Tool(own) if effect == Effect::Allow => *own == call.tool_name,
                             Matcher::Tool(own) => names.contains(own),
                             Matcher::Tools(pattern) => names.iter().any(|name| pattern.matches(name)),
-                            Matcher::Parameter { tool, name, value } => {
-                                names.contains(tool)
+                            Matcher::Parameter(own) => {
+                                names.contains(&own.tool)
                                     && call
                                         .input
-                                        .get(name)
+                                        .get(&own.name)
                                         .and_then(tools::scalar)
-                                        .is_some_and(|text| value.matches(&text))
+                                        .is_some_and(|text| own.value.matches(&text))
                             }
                             _ => false,
                         }

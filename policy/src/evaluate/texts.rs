@@ -196,13 +196,6 @@ pub(super) fn pieces(command: &Command) -> Option<Vec<String>> {
     Some(pieces)
 }
 
-/// The first words of texts: the programs whose rules can be about them.
-pub(super) fn programs(texts: &[String]) -> impl Iterator<Item = &str> {
-    texts
-        .iter()
-        .map(|text| text.split([' ', '\t']).next().unwrap_or_default())
-}
-
 /// git's subcommand and what follows: `git -C x -c a=b push` is a push.
 fn without_git_options(rest: &[Word]) -> &[Word] {
     let mut rest = rest;

@@ -74,7 +74,7 @@ impl World<'_> {
             Search::Web { query } => {
                 let subject = format!("searches the web for {query}");
                 let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::WebSearch(words) if words.as_ref().is_none_or(|words| words == query));
-                vec![match self.first(self.rules.index().web_search(), covers) {
+                vec![match self.first(&self.rules.index().web_search(query), covers) {
                     Some((id, _)) => Part::by_rule(self, id, subject),
                     None => Part::by_mode(self, ActionClass::WebSearch, subject, "a search on the web")
                         .suggest(["WebSearch".to_owned()]),
@@ -130,12 +130,7 @@ impl World<'_> {
                 let reason = "it holds Portcullis' own secrets";
                 return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
             }
-            let index = self.rules.index();
-            [Effect::Deny, Effect::Ask]
-                .into_iter()
-                .flat_map(|effect| index.paths(PathVerb::Read, effect))
-                .copied()
-                .find(|id| self.deny_covers(*id, &path))
+            self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Read])
                 .map(|id| Part::by_rule(self, id, subject))
         })
     }
@@ -176,7 +171,7 @@ impl World<'_> {
 
     pub(super) fn judge_mcp(&self, server: &str, tool: &str) -> Part {
         let subject = format!("calls {tool} of MCP server {server}");
-        let ids = self.rules.index().mcp(server);
+        let ids = self.rules.index().mcp(server, tool);
         let covers = |rule: &Rule| match &rule.matcher {
             Matcher::Mcp(pattern) if rule.effect == Effect::Allow => pattern.covers(server, tool),
             Matcher::Mcp(pattern) => pattern.touches(server, tool),
@@ -201,7 +196,7 @@ impl World<'_> {
         };
         let covers =
             |rule: &Rule| matches!(&rule.matcher, Matcher::Agent(own) if own.as_ref().is_none_or(|own| own == kind));
-        match self.first(self.rules.index().agents(), covers) {
+        match self.first(&self.rules.index().agents(kind), covers) {
             Some((id, _)) => Part::by_rule(self, id, subject),
             None => Part::by_mode(
                 self,
@@ -215,7 +210,7 @@ impl World<'_> {
     pub(super) fn judge_skill(&self, name: &str, arguments: &str) -> Part {
         let subject = format!("runs skill {name} {arguments}").trim_end().to_owned();
         let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::Skill(pattern) if pattern.matches(name));
-        match self.first(self.rules.index().skills(), covers) {
+        match self.first(&self.rules.index().skills(name), covers) {
             Some((id, _)) => Part::by_rule(self, id, subject),
             // A skill may begin with commands of its own, so one of a project that nobody trusts needs a person.
             None if !self.request.facts.project_trusted => {

@@ -3,10 +3,10 @@
 use crate::{
     AbsPath, EffectiveRuleset, Request,
     facts::Repository,
-    path::Anchors,
+    path::{Anchor, Anchors},
     request::Workspace,
     rule::Rule,
-    ruleset::{RuleId, RuleInForce},
+    ruleset::{Bases, InForce, RuleId},
 };
 
 /// What the judges of one request share.
@@ -19,6 +19,8 @@ pub(super) struct World<'a> {
     real_roots: Vec<AbsPath>,
     /// Per place of the ruleset: anchors as named, and where they really are.
     anchors: Vec<(Anchors, Anchors)>,
+    /// All places that a pattern can be anchored at.
+    bases: Bases,
 }
 
 impl<'a> World<'a> {
@@ -52,8 +54,9 @@ impl<'a> World<'a> {
                 };
                 (named, really)
             })
-            .collect();
+            .collect::<Vec<_>>();
         Self {
+            bases: bases(&anchors),
             rules,
             request,
             real_roots: workspace.roots().map(real).collect(),
@@ -82,15 +85,15 @@ impl<'a> World<'a> {
 
     /// The rule behind an id.
     pub(super) fn rule(&self, id: RuleId) -> Option<&'a Rule> {
-        self.rules.get(id).map(|item| &item.rule)
+        self.rules.get(id).map(|item| item.rule)
     }
 
-    fn anchors(&self, item: &RuleInForce) -> Option<&(Anchors, Anchors)> {
+    fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {
         self.anchors.get(item.place)
     }
 
     /// Whether a path rule covers one spelling of a path.
-    fn covers_spelling(&self, item: &RuleInForce, path: &AbsPath) -> bool {
+    fn covers_spelling(&self, item: InForce<'_>, path: &AbsPath) -> bool {
         let crate::rule::Matcher::Path { pattern, .. } = &item.rule.matcher else {
             return false;
         };
@@ -101,6 +104,12 @@ impl<'a> World<'a> {
             pattern.matches(path, named) || (named != really && pattern.matches(path, really))
         };
         pattern.as_ref().is_none_or(either) && !item.rule.exceptions.iter().any(either)
+    }
+
+    /// Rules on files that can cover a path as named or where it really leads.
+    pub(super) fn rules_on(&self, path: &AbsPath) -> Vec<RuleId> {
+        let real = self.real(path).filter(|real| *real != path);
+        self.rules.index().files(std::iter::once(path).chain(real), &self.bases)
     }
 
     /// The strictest allow that covers a path as named, if one (that one or another) also covers where it really leads.
@@ -203,6 +212,21 @@ impl<'a> World<'a> {
     pub(super) fn is_own_secret(&self, path: &AbsPath) -> bool {
         touches(self.request.facts.own_secret_paths.iter(), path, self.real(path), false)
     }
+}
+
+fn bases(anchors: &[(Anchors, Anchors)]) -> Bases {
+    let mut bases = Bases::default();
+    bases.add(Anchor::Root, &AbsPath::root());
+    for place in anchors.iter().flat_map(|(named, really)| [named, really]) {
+        bases.add(Anchor::Document, &place.document);
+        bases.add(Anchor::Relative, &place.cwd);
+        bases.add(Anchor::Relative, &place.root);
+        bases.add(Anchor::Workspace, &place.root);
+        if let Some(home) = &place.home {
+            bases.add(Anchor::Home, home);
+        }
+    }
+    bases
 }
 
 fn touches<'p>(

@@ -8,8 +8,8 @@ use std::ops::Range;
 /// A pattern over host names: `a.test` exactly, `*.a.test` at any depth below, `*` inside for one label, `*` for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
-    /// Labels from the left, in lower case; a leading `*` stands for one or more.
-    labels: Vec<String>,
+    /// In lower case, without a final dot; a leading label `*` stands for one or more.
+    text: Box<str>,
 }
 
 impl HostPattern {
@@ -47,43 +47,48 @@ impl HostPattern {
                 return Err((span, format!("`{c}` cannot stand in a host name"), Some(hint)));
             }
         }
-        let labels: Vec<String> = trimmed.split('.').map(str::to_owned).collect();
-        if labels.iter().any(String::is_empty) {
+        if trimmed.split('.').any(str::is_empty) {
             return Err((0..text.len(), "a label of the host name is empty".to_owned(), None));
         }
-        Ok(Self { labels })
+        Ok(Self { text: trimmed.into() })
     }
 
     /// Whether it covers a host, as [`host_of`] gives it.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
-        let theirs: Vec<&str> = host.split('.').collect();
-        match self.labels.split_first() {
-            Some((star, [])) if star == "*" => true,
-            Some((star, rest)) if star == "*" => {
-                theirs.len() > rest.len()
-                    && theirs
-                        .get(theirs.len() - rest.len()..)
-                        .is_some_and(|tail| labels_match(rest, tail))
-            }
-            _ => labels_match(&self.labels, &theirs),
+        if *self.text == *"*" {
+            return true;
         }
+        let (below, ours) = match self.text.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, &*self.text),
+        };
+        let mut theirs = host.rsplit('.');
+        let tail = ours
+            .rsplit('.')
+            .all(|own| theirs.next().is_some_and(|their| super::text::stars_match(own, their)));
+        tail && theirs.next().is_some() == below
+    }
+
+    /// The pattern as it is written in a rule.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The host it stands for, if it holds no star.
     #[must_use]
-    pub fn exact(&self) -> Option<String> {
-        let whole = self.labels.join(".");
-        (!whole.contains('*')).then_some(whole)
+    pub fn exact(&self) -> Option<&str> {
+        (!self.text.contains('*')).then_some(&*self.text)
     }
-}
 
-fn labels_match(ours: &[String], theirs: &[&str]) -> bool {
-    ours.len() == theirs.len()
-        && ours
-            .iter()
-            .zip(theirs)
-            .all(|(own, their)| super::TextPattern::parse(own).matches(their))
+    /// The last labels that every host has which it covers: `a.test` of `*.a.test`. Empty where the last holds a star.
+    pub(crate) fn ending(&self) -> &str {
+        match self.text.rsplit_once('*') {
+            Some((_, rest)) => rest.split_once('.').map_or("", |(_, labels)| labels),
+            None => &self.text,
+        }
+    }
 }
 
 /// The host of an `http` or `https` address: in lower case, without user, port and final dot. `None` if the address could

@@ -9,51 +9,81 @@ use super::TextPattern;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpPattern {
     /// What follows `mcp__`.
-    body: String,
-    joined: TextPattern,
+    body: Box<str>,
 }
 
 impl McpPattern {
     /// Reads what follows `mcp__`.
     #[must_use]
     pub fn parse(body: &str) -> Self {
-        Self {
-            body: body.to_owned(),
-            joined: TextPattern::parse(body),
-        }
+        Self { body: body.into() }
     }
 
     /// Whether an allow covers a tool.
     #[must_use]
     pub fn covers(&self, server: &str, tool: &str) -> bool {
-        if self.body == server {
+        if *self.body == *server {
             return true;
         }
         self.body
             .strip_prefix(server)
             .and_then(|rest| rest.strip_prefix("__"))
-            .is_some_and(|pattern| !pattern.is_empty() && TextPattern::parse(pattern).matches(tool))
+            .is_some_and(|pattern| !pattern.is_empty() && matches(pattern, tool))
     }
 
     /// Whether a deny or ask covers a tool.
     #[must_use]
     pub fn touches(&self, server: &str, tool: &str) -> bool {
         let whole = format!("{server}__{tool}");
-        let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-', "_");
         self.covers(server, tool)
-            || self.joined.matches(&whole)
-            || self.joined.matches(server)
+            || matches(&self.body, &whole)
+            || matches(&self.body, server)
             // Agents replace what a tool's name cannot hold.
             || self.covers(&plain(server), &plain(tool))
-            || self.joined.matches(&plain(&whole))
+            || matches(&self.body, &plain(&whole))
     }
 
-    /// The first part of the server's name, if it holds no star: the key under which allows are indexed.
+    /// What follows `mcp__` in a rule.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.body
+    }
+
+    /// What it is indexed under.
+    pub(crate) fn key(&self) -> McpKey<'_> {
+        match self.server_key() {
+            _ if !self.body.contains('*') => McpKey::Exact(&self.body),
+            Some(server) => McpKey::Server(server),
+            None => McpKey::Any,
+        }
+    }
+
+    /// The first part of the server's name, if it holds no star.
     #[must_use]
     pub fn server_key(&self) -> Option<&str> {
         let server = self.body.split("__").next().unwrap_or_default();
         (!server.is_empty() && !server.contains('*')).then_some(server)
     }
+}
+
+/// A name as agents write it, who replace what a tool's name cannot hold.
+pub(crate) fn plain(name: &str) -> String {
+    name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-', "_")
+}
+
+fn matches(pattern: &str, text: &str) -> bool {
+    TextPattern::parse(pattern).matches(text)
+}
+
+/// What an MCP rule is indexed under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum McpKey<'p> {
+    /// The whole name of a server, or of one tool: `github`, `github__get_issue`.
+    Exact(&'p str),
+    /// The first part of the server's name.
+    Server(&'p str),
+    /// Nothing that every name has which it covers.
+    Any,
 }
 
 #[cfg(test)]
