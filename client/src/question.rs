@@ -6,7 +6,7 @@ use std::{
 };
 
 use portcullis_policy::{Mode, shell};
-use portcullis_proto::v1;
+use portcullis_proto::{convert::mode_of, v1};
 use serde_json::{Map, Value};
 
 /// Whether a person can be asked.
@@ -156,14 +156,7 @@ impl std::fmt::Debug for Question {
 }
 
 fn mode_to_wire(mode: Option<Mode>) -> v1::Mode {
-    match mode {
-        None => v1::Mode::Unspecified,
-        Some(Mode::Default) => v1::Mode::Default,
-        Some(Mode::AcceptEdits) => v1::Mode::AcceptEdits,
-        Some(Mode::Plan) => v1::Mode::Plan,
-        Some(Mode::DontAsk) => v1::Mode::DontAsk,
-        Some(Mode::Bypass) => v1::Mode::Bypass,
-    }
+    mode.map_or(v1::Mode::Unspecified, mode_of)
 }
 
 fn home() -> String {

@@ -158,6 +158,22 @@ impl Server {
         Ok((wire.versions.into_iter().map(Into::into).collect(), wire.more))
     }
 
+    /// The JSON Schema of the documents that the server reads.
+    ///
+    /// # Errors
+    /// If there is no usable answer.
+    pub async fn schema(&self) -> Result<Vec<u8>, CallError> {
+        let request = self.link.request(v1::GetSchemaRequest {});
+        let wire = self
+            .link
+            .answer(async { self.policies().get_schema(request).await })
+            .await?;
+        if wire.schema.is_empty() {
+            return Err(self.link.unusable("it holds no schema"));
+        }
+        Ok(wire.schema)
+    }
+
     /// One page of at most `size` records (1 to 1,000) below the sequence number `before` (0 = from the newest).
     ///
     /// # Errors

@@ -4,10 +4,14 @@
 //! merges documents need not ask again. A document with one fault is refused whole: half a policy is no policy.
 
 mod examples;
+mod keys;
 mod read;
 mod scan;
+mod schema;
 
 use std::{ops::Range, sync::Arc};
+
+pub use schema::{SCHEMA_ID, schema};
 
 use crate::{
     AbsPath, Effect, Layer, Mode,

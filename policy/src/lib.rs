@@ -2,6 +2,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod call;
+pub mod credentials;
 pub mod decision;
 pub mod document;
 pub mod evaluate;

@@ -238,10 +238,15 @@ impl EffectiveRuleset {
 fn strictness(mode: Mode) -> u8 {
     match mode {
         Mode::Bypass => 0,
-        Mode::AcceptEdits => 1,
-        Mode::Default => 2,
-        Mode::DontAsk => 3,
-        Mode::Plan => 4,
+        Mode::RunEverything => 1,
+        Mode::Auto => 2,
+        Mode::AutoReview => 3,
+        Mode::AllowlistSandbox => 4,
+        Mode::Allowlist => 5,
+        Mode::AcceptEdits => 6,
+        Mode::Default => 7,
+        Mode::DontAsk => 8,
+        Mode::Plan => 9,
     }
 }
 

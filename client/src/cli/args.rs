@@ -122,7 +122,8 @@ impl ServerArgs {
 /// What the session's flags say.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// Run mode: default, acceptEdits, plan, dontAsk or bypass. In a hook it goes before what the agent reports.
+    /// Run mode: default, acceptEdits, plan, auto, dontAsk, bypass, auto-review, allowlist, allowlist-sandbox or
+    /// run-everything. In a hook it goes before what the agent reports.
     #[arg(long, alias = "mode", value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
     /// Rules to allow in this session, separated by commas or blanks outside parentheses. May be given several times.
@@ -294,6 +295,18 @@ pub(crate) enum PolicyCommand {
         /// Form of the output.
         #[arg(long, value_enum, default_value_t)]
         format: Format,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Prints the JSON Schema of policy documents, for editors: name the file in the document's `$schema`.
+    #[command(
+        after_help = "Example: portcullis policy schema > policy.schema.json, and \"$schema\": \
+        \"./policy.schema.json\" in the document.\n\nExit codes: 0 printed, 1 failed, 5 the server cannot be reached."
+    )]
+    Schema {
+        /// Ask the server what it reads, which may be of another version than this program.
+        #[arg(long)]
+        from_server: bool,
         #[command(flatten)]
         server: ServerArgs,
     },

@@ -43,6 +43,15 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
             let pushed = server.push(&push).await?;
             show_push(&push, &pushed, *format)
         }
+        PolicyCommand::Schema { from_server, server } => {
+            let schema = if *from_server {
+                Server::connect(&server.options(host)?).await?.schema().await?
+            } else {
+                format!("{:#}\n", portcullis_policy::document::schema()).into_bytes()
+            };
+            output::data(&schema)?;
+            Ok(0)
+        }
         PolicyCommand::Get {
             version,
             format,

@@ -9,13 +9,15 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-use super::{DocumentOrigin, Entry, Fault, PolicyDocument, RuleList, Settings, examples, scan};
+use super::{
+    DocumentOrigin, Entry, Fault, PolicyDocument, RuleList, Settings, examples,
+    keys::{self, MAX_WORDS, Section},
+    scan,
+};
 use crate::{Effect, Layer, Mode, rule::Matcher};
 
 /// Most faults that are reported; a text with more is no policy at all.
 const MAX_FAULTS: usize = 200;
-/// Longest `name` and `advice`, in bytes: people read them.
-const MAX_WORDS: usize = 1000;
 /// Most examples of a rule.
 const MAX_EXAMPLES: usize = 50;
 
@@ -160,22 +162,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Calls `each` for every known key of an object; unknown and repeated keys are faults.
+    /// Calls `each` for every key of an object that the document's layer may write; unknown and repeated keys are faults,
+    /// and so are those of another layer.
     fn keys<'o, 't>(
         &mut self,
         object: &'o Object<'t>,
-        place: &str,
-        known: &[&'static str],
+        section: &'static Section,
         mut each: impl FnMut(&mut Self, &'static str, &'o ObjectProp<'t>),
     ) {
+        let place = section.place;
         let mut seen = BTreeSet::new();
         for property in &object.properties {
             let name = property.name.as_str();
-            let Some(key) = known.iter().find(|key| **key == name) else {
-                let close = known.iter().find(|key| key.eq_ignore_ascii_case(name));
-                let hint = match close {
+            let Some(key) = section.keys.iter().find(|key| key.name == name) else {
+                let names: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
+                let hint = match names.iter().find(|key| key.eq_ignore_ascii_case(name)) {
                     Some(right) => format!("write `{right}`"),
-                    None => format!("known are {}", known.join(", ")),
+                    None => format!("known are {}", names.join(", ")),
                 };
                 self.fault(
                     range(&property.name),
@@ -184,62 +187,50 @@ impl<'a> Reader<'a> {
                 );
                 continue;
             };
-            if seen.insert(*key) {
-                each(self, key, property);
+            if !seen.insert(name) {
+                self.fault(
+                    range(&property.name),
+                    format!("the key `{name}` stands twice in {place}"),
+                    Some("keep one of them"),
+                );
+            } else if key.layers.include(self.layer) {
+                each(self, key.name, property);
             } else {
                 self.fault(
                     range(&property.name),
-                    format!("the key `{key}` stands twice in {place}"),
-                    Some("keep one of them"),
+                    format!("`{name}` only counts in team policy, not in the {} layer", self.layer),
+                    Some("ask the team's admin"),
                 );
             }
         }
     }
 
-    fn team_only(&mut self, key: &str, property: &ObjectProp<'_>) -> bool {
-        let fine = self.layer >= Layer::Team;
-        if !fine {
-            self.fault(
-                range(&property.name),
-                format!("`{key}` only counts in team policy, not in the {} layer", self.layer),
-                Some("ask the team's admin"),
-            );
-        }
-        fine
+    fn top(&mut self, object: &Object<'_>) {
+        self.keys(object, &keys::DOCUMENT, |this, key, property| {
+            if key == "version" {
+                return this.version(&property.value);
+            }
+            if key == "$schema" {
+                return;
+            }
+            let Some(object) = this.object(&property.value, key) else {
+                return;
+            };
+            match key {
+                "permissions" => this.permissions(object),
+                "modes" => this.modes(object),
+                "locks" => this.locks(object),
+                "sandbox" => this.sandbox(object),
+                _ => {}
+            }
+        });
     }
 
-    fn top(&mut self, object: &Object<'_>) {
-        // Schema references are what editors need to help; they say nothing.
-        let known = ["$schema", "version", "permissions", "modes", "locks", "sandbox"];
-        self.keys(object, "the policy", &known, |this, key, property| match key {
-            "version" => this.version(&property.value),
-            "permissions" => {
-                if let Some(object) = this.object(&property.value, key) {
-                    this.permissions(object);
-                }
+    fn locks(&mut self, object: &Object<'_>) {
+        self.keys(object, &keys::LOCKS, |this, key, property| {
+            if let Some(value) = this.boolean(&property.value, key) {
+                this.list.document.settings.managed_rules_only = value;
             }
-            "modes" => {
-                let allowed = this.team_only(key, property);
-                if let Some(object) = this.object(&property.value, key).filter(|_| allowed) {
-                    this.modes(object);
-                }
-            }
-            "locks" => {
-                let allowed = this.team_only(key, property);
-                if let Some(object) = this.object(&property.value, key).filter(|_| allowed) {
-                    this.keys(object, "`locks`", &["managedRulesOnly"], |this, key, property| {
-                        if let Some(value) = this.boolean(&property.value, key) {
-                            this.list.document.settings.managed_rules_only = value;
-                        }
-                    });
-                }
-            }
-            "sandbox" => {
-                if let Some(object) = this.object(&property.value, key) {
-                    this.sandbox(object);
-                }
-            }
-            _ => {}
         });
     }
 
@@ -313,8 +304,7 @@ impl<'a> Reader<'a> {
     }
 
     fn permissions(&mut self, object: &Object<'_>) {
-        let known = ["allow", "ask", "deny", "defaultMode", "additionalDirectories"];
-        self.keys(object, "`permissions`", &known, |this, key, property| {
+        self.keys(object, &keys::PERMISSIONS, |this, key, property| {
             let effect = match key {
                 "allow" => Effect::Allow,
                 "ask" => Effect::Ask,
@@ -332,11 +322,11 @@ impl<'a> Reader<'a> {
         let Some(mode) = self.mode(value, "defaultMode") else {
             return;
         };
-        if mode == Mode::Bypass && self.layer.is_inside_project() {
+        if self.layer.is_inside_project() && !mode.may_be_selected_by_project() {
             self.fault(
                 range(value),
                 format!(
-                    "the {} layer cannot select bypass: whoever writes to the project would select it",
+                    "the {} layer cannot select {mode}: whoever writes to the project would select it",
                     self.layer
                 ),
                 Some("choose the mode when the session starts"),
@@ -389,7 +379,7 @@ impl<'a> Reader<'a> {
     }
 
     fn modes(&mut self, object: &Object<'_>) {
-        self.keys(object, "`modes`", &["permitted"], |this, _, property| {
+        self.keys(object, &keys::MODES, |this, _, property| {
             let Some(array) = this.array(&property.value, "permitted") else {
                 return;
             };
@@ -410,7 +400,7 @@ impl<'a> Reader<'a> {
     }
 
     fn sandbox(&mut self, object: &Object<'_>) {
-        self.keys(object, "`sandbox`", &["autoAllowIfSandboxed"], |this, key, property| {
+        self.keys(object, &keys::SANDBOX, |this, key, property| {
             let Some(value) = this.boolean(&property.value, key) else {
                 return;
             };
@@ -506,8 +496,7 @@ impl<'a> Reader<'a> {
     fn rule_object(&mut self, object: &Object<'_>) {
         let (mut rule, mut name, mut advice) = (None, None, None);
         let mut sets: Vec<(bool, &Value<'_>)> = Vec::new();
-        let known = ["rule", "name", "advice", "match", "not_match"];
-        self.keys(object, "a rule", &known, |this, key, property| match key {
+        self.keys(object, &keys::RULE, |this, key, property| match key {
             "rule" => rule = Some(&property.value),
             "name" => name = this.words(&property.value, key),
             "advice" => advice = this.words(&property.value, key),

@@ -4,7 +4,7 @@ use crate::{
     AbsPath, DecidedBy, Effect, Mode, Verdict,
     decision::Obligation,
     facts::SandboxOffer,
-    mode::ActionClass,
+    mode::{ActionClass, Answer},
     rule::Matcher,
     ruleset::RuleId,
     shell::{
@@ -66,12 +66,7 @@ impl World<'_> {
         parts.extend(analysis.opaque.iter().map(|opaque| self.judge_opaque(opaque)));
         parts.extend(self.judge_indirect(&analysis));
         if parts.is_empty() {
-            parts.push(Part::by_mode(
-                self,
-                ActionClass::ReadOnlyCommand,
-                line,
-                "it runs nothing",
-            ));
+            parts.push(Part::by_mode(self, ActionClass::NoProgram, line, "it runs nothing"));
         }
         let obligations = self.sandbox_first(&analysis, &mut parts);
         Line { parts, obligations }
@@ -257,7 +252,7 @@ impl World<'_> {
             .iter()
             .all(|assignment| texts::assignment_is_private(&assignment.name));
         if command.words.is_empty() && private {
-            Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it runs no program")
+            Part::by_mode(self, ActionClass::NoProgram, subject, "it runs no program")
         } else {
             let what = "it sets a variable that programs may look at";
             Part::by_mode(self, ActionClass::OtherCommand, subject, what)
@@ -294,6 +289,8 @@ impl World<'_> {
         if !command.assignments_harmless() {
             return other("a command with variables that can change what it does", subject);
         }
+        // Where looking needs an entry in the allowlist, so does going elsewhere.
+        let free = self.request.mode.answer(ActionClass::ReadOnlyCommand) == Answer::Allow;
         match class {
             CommandClass::ReadOnly => Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks"),
             CommandClass::ReadOnlyGit => {
@@ -307,7 +304,10 @@ impl World<'_> {
                 }
             }
             CommandClass::FileChange if !command.files.is_empty() => {
-                Part::by_mode(self, ActionClass::EditInside, subject, "it changes files")
+                Part::by_mode(self, ActionClass::FileCommand, subject, "it changes files")
+            }
+            CommandClass::ChangeDirectory if !free => {
+                Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it goes to another folder")
             }
             CommandClass::ChangeDirectory => {
                 let inside = self
@@ -424,7 +424,10 @@ impl World<'_> {
             });
         let lifted = |part: &Part| {
             part.verdict == Verdict::Ask
-                && matches!(part.class, Some(ActionClass::OtherCommand | ActionClass::EditInside))
+                && matches!(
+                    part.class,
+                    Some(ActionClass::OtherCommand | ActionClass::FileCommand | ActionClass::EditInside)
+                )
                 && part.decided_by == DecidedBy::Mode
         };
         let asks = parts.iter().any(lifted);

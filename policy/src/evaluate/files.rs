@@ -2,6 +2,7 @@
 
 use crate::{
     AbsPath, DecidedBy, Effect, Mode, Verdict,
+    credentials::{self, Credential},
     mode::ActionClass,
     path::plain,
     protected,
@@ -155,7 +156,8 @@ impl World<'_> {
             return Part::by_rule(self, id, subject);
         }
         let inside = self.is_inside(path);
-        self.by_place(inside, access, subject)
+        let secret = credentials::holds(path).or_else(|| self.real(path).and_then(credentials::holds));
+        self.by_place(inside, access, secret, subject)
             .suggest(self.path_suggestion(path, access, inside))
             .unless_unknown(known, unknown)
     }
@@ -166,9 +168,14 @@ impl World<'_> {
             .then(|| Part::by_mode(self, ActionClass::EditInside, subject, "a change of files"))
     }
 
-    fn by_place(&self, inside: bool, access: Access, subject: String) -> Part {
+    fn by_place(&self, inside: bool, access: Access, secret: Option<&Credential>, subject: String) -> Part {
         let (class, what) = match (access, inside) {
             (Access::Read, true) => (ActionClass::ReadInside, "inside the workspace"),
+            (Access::Read, false) if secret.is_some() => {
+                let reason = secret.map_or("", |entry| entry.reason);
+                let what = format!("outside the workspace, and {reason}");
+                return Part::by_mode(self, ActionClass::ReadCredential, subject, &what);
+            }
             (Access::Read, false) => (ActionClass::ReadOutside, "outside the workspace"),
             (_, true) => (ActionClass::EditInside, "inside the workspace"),
             (_, false) => (ActionClass::EditOutside, "outside the workspace"),
@@ -286,7 +293,9 @@ impl World<'_> {
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
         let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
-        self.by_place(inside, access, subject).unless_unknown(known, unknown)
+        let secret = credentials::holds_pattern(pattern).or_else(|| self.real(folder).and_then(credentials::holds));
+        self.by_place(inside, access, secret, subject)
+            .unless_unknown(known, unknown)
     }
 
     /// A pattern as named, and with its folder where that really is.
@@ -345,7 +354,8 @@ impl World<'_> {
             return Part::by_rule(self, id, subject);
         }
         let class = if access == Access::Read {
-            ActionClass::ReadOutside
+            // Whatever it is, it may be a secret.
+            ActionClass::ReadCredential
         } else {
             ActionClass::EditOutside
         };

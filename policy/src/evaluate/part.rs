@@ -62,7 +62,7 @@ impl Part {
     /// Decided by the mode.
     pub(super) fn by_mode(world: &World<'_>, class: ActionClass, subject: impl Into<String>, what: &str) -> Self {
         let mode = world.request.mode;
-        let verdict = Verdict::from(mode.answer(class));
+        let verdict = mode.answer(class).alone();
         let reason = match verdict {
             Verdict::Allow => format!("{what}: mode {mode} allows it"),
             Verdict::Ask => format!("{what}: no rule allows it, and mode {mode} asks"),

@@ -51,10 +51,9 @@ impl Case {
 
     /// Why the row is not decided yet, if it is not.
     pub(crate) fn not_yet(&self) -> Option<String> {
-        match (self.text("format"), self.text("mode")) {
-            ("claude", "auto") => Some("mode auto needs the classifier".to_owned()),
-            ("claude", _) => None,
-            (format, _) => Some(format!("rules of format {format} are not read yet")),
+        match self.text("format") {
+            "claude" => None,
+            format => Some(format!("rules of format {format} are not read yet")),
         }
     }
 

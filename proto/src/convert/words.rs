@@ -41,6 +41,11 @@ pub fn mode_of(mode: Mode) -> v1::Mode {
         Mode::Plan => v1::Mode::Plan,
         Mode::DontAsk => v1::Mode::DontAsk,
         Mode::Bypass => v1::Mode::Bypass,
+        Mode::Auto => v1::Mode::Auto,
+        Mode::AutoReview => v1::Mode::AutoReview,
+        Mode::Allowlist => v1::Mode::Allowlist,
+        Mode::AllowlistSandbox => v1::Mode::AllowlistSandbox,
+        Mode::RunEverything => v1::Mode::RunEverything,
     }
 }
 
@@ -55,6 +60,11 @@ pub fn mode_from_wire(mode: i32) -> Result<Mode, InvalidMessage> {
         Ok(v1::Mode::Plan) => Ok(Mode::Plan),
         Ok(v1::Mode::DontAsk) => Ok(Mode::DontAsk),
         Ok(v1::Mode::Bypass) => Ok(Mode::Bypass),
+        Ok(v1::Mode::Auto) => Ok(Mode::Auto),
+        Ok(v1::Mode::AutoReview) => Ok(Mode::AutoReview),
+        Ok(v1::Mode::Allowlist) => Ok(Mode::Allowlist),
+        Ok(v1::Mode::AllowlistSandbox) => Ok(Mode::AllowlistSandbox),
+        Ok(v1::Mode::RunEverything) => Ok(Mode::RunEverything),
         Err(_) => Err(unknown("mode", mode)),
     }
 }

@@ -21,6 +21,8 @@ pub enum Method {
     GetPolicy,
     /// `PolicyService.List`
     ListPolicies,
+    /// `PolicyService.GetSchema`
+    GetPolicySchema,
     /// `AuditService.Query`
     QueryTrail,
     /// `AuditService.Tail`
@@ -51,7 +53,7 @@ pub struct Line {
 
 /// The table.
 #[rustfmt::skip]
-pub const TABLE: [Line; 9] = {
+pub const TABLE: [Line; 10] = {
     use Right::{Forward, No, Own};
     const fn line(method: Method, path: &'static str, rights: [Right; 4]) -> Line {
         Line { method, path, rights }
@@ -65,6 +67,8 @@ pub const TABLE: [Line; 9] = {
         line(Method::PushPolicy,     "/portcullis.v1.PolicyService/Push",             [Own, No,  No,  No]),
         line(Method::GetPolicy,      "/portcullis.v1.PolicyService/Get",              [Own, No,  Own, No]),
         line(Method::ListPolicies,   "/portcullis.v1.PolicyService/List",             [Own, No,  Own, No]),
+        // What a policy looks like is no secret: whoever may talk to the server may know.
+        line(Method::GetPolicySchema, "/portcullis.v1.PolicyService/GetSchema",       [Own, Own, Own, Own]),
         line(Method::QueryTrail,     "/portcullis.v1.AuditService/Query",             [Own, No,  Own, No]),
         line(Method::TailTrail,      "/portcullis.v1.AuditService/Tail",              [Own, No,  Own, No]),
     ]

@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status};
 
 use super::{audit::wire_time, store_status};
 use crate::{
-    auth::{AdminPermit, AuditorPermit},
+    auth::{AdminPermit, AuditorPermit, Caller},
     push::{Proposal, PushError, Pusher},
     store::{PolicyVersion, PushRefused, Store},
 };
@@ -164,5 +164,18 @@ impl PolicyService for PolicyGrpc {
         let more = versions.len() > page as usize;
         versions.truncate(page as usize);
         Ok(Response::new(v1::ListResponse { versions, more }))
+    }
+
+    async fn get_schema(
+        &self,
+        request: Request<v1::GetSchemaRequest>,
+    ) -> Result<Response<v1::GetSchemaResponse>, Status> {
+        // Any role will do; that somebody was authenticated is still checked.
+        request
+            .extensions()
+            .get::<Caller>()
+            .ok_or_else(|| Status::unauthenticated("the call was not authenticated"))?;
+        let schema = format!("{:#}\n", portcullis_policy::document::schema()).into_bytes();
+        Ok(Response::new(v1::GetSchemaResponse { schema }))
     }
 }

@@ -152,6 +152,7 @@ async fn call(server: &Running, credentials: Credentials, method: Method) -> Opt
             .map(drop),
         Method::GetPolicy => policies.get(v1::GetRequest { version: 0 }).await.map(drop),
         Method::ListPolicies => policies.list(v1::ListRequest::default()).await.map(drop),
+        Method::GetPolicySchema => policies.get_schema(v1::GetSchemaRequest {}).await.map(drop),
         Method::QueryTrail => trail.query(v1::QueryRequest::default()).await.map(drop),
         Method::TailTrail => trail.tail(v1::TailRequest::default()).await.map(drop),
     };

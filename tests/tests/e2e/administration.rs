@@ -66,6 +66,20 @@ async fn of_two_who_started_from_the_same_version_one_is_refused() {
 }
 
 #[test]
+fn the_schema_is_printed_here_and_served_there() {
+    let stack = Stack::start_server_only();
+    let own = stack.portcullis(["policy", "schema"]).output().expect_code(0).stdout;
+    let served = stack
+        .portcullis(["policy", "schema", "--from-server"])
+        .output()
+        .expect_code(0)
+        .stdout;
+    assert_eq!(own, served, "programs of one build read the same documents");
+    let schema: serde_json::Value = serde_json::from_str(&served).unwrap();
+    assert!(schema["properties"]["permissions"]["properties"]["deny"].is_object());
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let stack = Stack::start_server_only();
     let file = stack.base().join("team.jsonc");

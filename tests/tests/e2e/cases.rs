@@ -57,8 +57,8 @@ fn cases(stack: &Stack) -> Vec<Case> {
         .replace("/home/dev", stack.home().to_str().unwrap());
     text.lines()
         .map(|line| serde_json::from_str::<Case>(line).unwrap())
-        // Other spellings and the classifier come later.
-        .filter(|case| case.format == "claude" && case.mode != "auto")
+        // Other spellings come later.
+        .filter(|case| case.format == "claude")
         .collect()
 }
 
@@ -69,6 +69,7 @@ fn mode(name: &str) -> v1::Mode {
         "plan" => v1::Mode::Plan,
         "dontAsk" => v1::Mode::DontAsk,
         "bypass" => v1::Mode::Bypass,
+        "auto" => v1::Mode::Auto,
         other => panic!("no such mode: {other}"),
     }
 }

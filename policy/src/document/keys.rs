@@ -1,0 +1,204 @@
+//! The keys of a policy document: the one table from which the reader knows them and the JSON Schema is made.
+//!
+//! A schema kept beside the reader would drift from it, and an editor would then praise what the server refuses. So the
+//! reader takes its keys from here, and so does [`super::schema`]. What a value means is the reader's business.
+
+use crate::Layer;
+
+/// An object of a document.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// What messages call it: `` `permissions` ``.
+    pub(super) place: &'static str,
+    /// Its keys.
+    pub(super) keys: &'static [Key],
+    /// Keys that must be there.
+    pub(super) required: &'static [&'static str],
+}
+
+/// One key of an object.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// As written.
+    pub(super) name: &'static str,
+    /// What it means, for people who hover over it in an editor.
+    pub(super) about: &'static str,
+    /// Who may write it.
+    pub(super) layers: Layers,
+    /// What its value looks like.
+    pub(super) shape: Shape,
+}
+
+/// The layers whose documents may hold a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layers {
+    /// All.
+    All,
+    /// The team's alone.
+    Team,
+}
+
+impl Layers {
+    /// Whether a document of this layer may hold the key.
+    pub(super) fn include(self, layer: Layer) -> bool {
+        match self {
+            Self::All => true,
+            Self::Team => layer >= Layer::Team,
+        }
+    }
+}
+
+/// What a value looks like.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// Anything; not looked at.
+    Any,
+    /// The number 1: the version of the format.
+    Version,
+    /// True or false.
+    Boolean,
+    /// A text of 1 to so many bytes.
+    Text(usize),
+    /// A list of texts.
+    Texts,
+    /// A run mode.
+    Mode,
+    /// A list of run modes, not empty.
+    Modes,
+    /// A list of rules: texts, or objects as [`RULE`] describes them.
+    Rules,
+    /// Another object.
+    Section(&'static Section),
+}
+
+const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
+    Key {
+        name,
+        about,
+        layers: Layers::All,
+        shape,
+    }
+}
+
+const fn team(name: &'static str, shape: Shape, about: &'static str) -> Key {
+    Key {
+        layers: Layers::Team,
+        ..key(name, shape, about)
+    }
+}
+
+const fn section(place: &'static str, keys: &'static [Key]) -> Section {
+    Section {
+        place,
+        keys,
+        required: &[],
+    }
+}
+
+/// Longest `name` and `advice`, in bytes: people read them.
+pub(super) const MAX_WORDS: usize = 1000;
+
+/// A whole document.
+pub(super) const DOCUMENT: Section = section(
+    "the policy",
+    &[
+        // References to a schema are what editors need to help; they say nothing.
+        key("$schema", Shape::Any, "Where editors find the schema; ignored."),
+        key("version", Shape::Version, "The version of the format."),
+        key(
+            "permissions",
+            Shape::Section(&PERMISSIONS),
+            "Rules, and what goes with them.",
+        ),
+        team("modes", Shape::Section(&MODES), "Which run modes exist."),
+        team("locks", Shape::Section(&LOCKS), "What lower layers may not say."),
+        key(
+            "sandbox",
+            Shape::Section(&SANDBOX),
+            "When the sandbox stands for a question.",
+        ),
+    ],
+);
+
+/// `permissions`.
+pub(super) const PERMISSIONS: Section = section(
+    "`permissions`",
+    &[
+        key(
+            "allow",
+            Shape::Rules,
+            "Calls that need no question. Deny and ask rules go before it.",
+        ),
+        key("ask", Shape::Rules, "Calls that need a person's yes in every mode."),
+        key(
+            "deny",
+            Shape::Rules,
+            "Calls that are refused, whatever another rule, layer or mode says.",
+        ),
+        key(
+            "defaultMode",
+            Shape::Mode,
+            "The run mode of calls whose agent names none. Project and local documents cannot widen by it.",
+        ),
+        key(
+            "additionalDirectories",
+            Shape::Texts,
+            "Folders that belong to the workspace: absolute, `~/x`, or relative to the document's folder.",
+        ),
+    ],
+);
+
+/// `modes`.
+pub(super) const MODES: Section = section(
+    "`modes`",
+    &[team(
+        "permitted",
+        Shape::Modes,
+        "The modes that sessions may be in; in any other every call is denied.",
+    )],
+);
+
+/// `locks`.
+pub(super) const LOCKS: Section = section(
+    "`locks`",
+    &[team(
+        "managedRulesOnly",
+        Shape::Boolean,
+        "Allow rules and further folders of lower layers do not count; their denies and asks do.",
+    )],
+);
+
+/// `sandbox`.
+pub(super) const SANDBOX: Section = section(
+    "`sandbox`",
+    &[key(
+        "autoAllowIfSandboxed",
+        Shape::Boolean,
+        "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
+    )],
+);
+
+/// A rule as an object.
+pub(super) const RULE: Section = Section {
+    place: "a rule",
+    required: &["rule"],
+    keys: &[
+        key("rule", Shape::Text(4096), "The rule: `Tool` or `Tool(specifier)`."),
+        key("name", Shape::Text(MAX_WORDS), "Its name, shown beside it."),
+        key(
+            "advice",
+            Shape::Text(MAX_WORDS),
+            "Told to the agent when the rule asks or denies: what to do instead.",
+        ),
+        key(
+            "match",
+            Shape::Texts,
+            "Examples that the rule has to cover; checked when the document is read.",
+        ),
+        key(
+            "not_match",
+            Shape::Texts,
+            "Examples that the rule must not cover; checked when the document is read.",
+        ),
+    ],
+};
