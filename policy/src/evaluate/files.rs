@@ -391,10 +391,9 @@ impl World<'_> {
             .is_some_and(|path| path.as_str() != "/tmp" && protected::is_critical(&path, &self.workspace))
     }
 
-    /// A protected name in the known rest behind a variable: `$D/.git/hooks/x`.
+    /// A protected name among the known words: `$D/.git/hooks/x`, or `.git/hooks/x` in a folder that is not known.
     fn protected_ending(&self, source: &str) -> Option<&'static protected::Protected> {
-        let (_, rest) = source.split_once('/')?;
-        let rest: String = rest.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+        let rest: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
         protected::protects(&AbsPath::root().join(&rest))
     }
 
