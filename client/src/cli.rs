@@ -7,6 +7,7 @@ mod args;
 mod audit;
 mod decide;
 mod failure;
+mod faults;
 mod hook;
 mod output;
 mod policy;

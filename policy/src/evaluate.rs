@@ -27,7 +27,7 @@ mod world;
 
 use crate::{
     Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict, decision::Obligation,
-    mode::ActionClass, request::Interactivity, rule::Matcher, shell::Access,
+    mode::ActionClass, request::Interactivity, rule::Matcher, ruleset::RuleId, shell::Access,
 };
 
 pub use needed::{MAX_PATHS, facts_needed};
@@ -115,12 +115,17 @@ impl World<'_> {
                 Vec::new(),
             );
         }
-        let mut parts: Vec<Part> = self.judge_tool(Effect::Deny).into_iter().collect();
-        if parts.is_empty() {
-            parts.extend(self.judge_tool(Effect::Ask));
-        }
+        let rules = self.tool_rules();
+        let judged = |effect| {
+            self.tool_rule(&rules, effect)
+                .map(|id| Part::by_rule(self, id, &call.tool_name))
+        };
+        let mut parts: Vec<Part> = judged(Effect::Deny)
+            .or_else(|| judged(Effect::Ask))
+            .into_iter()
+            .collect();
         let mut obligations = Vec::new();
-        let tool_allow = self.tool_rule(Effect::Allow);
+        let tool_allow = self.tool_rule(&rules, Effect::Allow);
         let cover = tool_allow.map_or(files::Cover::None, files::Cover::Rule);
         match &call.action {
             Action::Shell { command } => {
@@ -222,15 +227,25 @@ impl World<'_> {
         self.request.mode != Mode::Plan && facts.failures.is_empty() && (facts.vouched || !self.rests_on_the_host())
     }
 
-    /// The strictest rule on the tool itself or a field of its input, with this effect.
-    fn tool_rule(&self, effect: Effect) -> Option<crate::ruleset::RuleId> {
+    /// Rules that can be on the tool itself or on a field of its input.
+    fn tool_rules(&self) -> ToolRules {
         let call = &self.request.call;
         let names = tools::names(&call.action, &call.tool_name);
         let index = self.rules.index();
-        names
+        let of_fields = call.input.keys().flat_map(|field| index.parameters(field)).copied();
+        let ids = names
             .iter()
             .flat_map(|name| index.tools(name))
-            .chain(call.input.keys().flat_map(|field| index.parameters(field)).copied())
+            .chain(of_fields)
+            .collect();
+        ToolRules { names, ids }
+    }
+
+    /// The strictest rule on the tool itself or a field of its input, with this effect.
+    fn tool_rule(&self, ToolRules { names, ids }: &ToolRules, effect: Effect) -> Option<RuleId> {
+        let call = &self.request.call;
+        ids.iter()
+            .copied()
             .filter(|id| {
                 self.rule(*id).is_some_and(|rule| {
                     rule.effect == effect
@@ -253,11 +268,12 @@ impl World<'_> {
             })
             .min()
     }
+}
 
-    fn judge_tool(&self, effect: Effect) -> Option<Part> {
-        self.tool_rule(effect)
-            .map(|id| Part::by_rule(self, id, &self.request.call.tool_name))
-    }
+/// The names under which rules may speak about a tool, and the rules that may.
+struct ToolRules {
+    names: Vec<String>,
+    ids: Vec<RuleId>,
 }
 
 /// A subject as messages show it.

@@ -2,11 +2,13 @@
 #![doc = include_str!("../README.md")]
 
 pub mod call;
+pub mod cases;
 pub mod credentials;
 pub mod decision;
 pub mod document;
 pub mod evaluate;
 pub mod facts;
+pub mod import;
 pub mod layer;
 pub mod mode;
 pub mod path;

@@ -37,6 +37,28 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The words that name a mode: our own, and those that the agents themselves use.
+    pub const WORDS: &'static [(&'static str, Self)] = &[
+        ("default", Self::Default),
+        ("manual", Self::Default),
+        ("acceptEdits", Self::AcceptEdits),
+        ("accept-edits", Self::AcceptEdits),
+        ("plan", Self::Plan),
+        ("auto", Self::Auto),
+        ("dontAsk", Self::DontAsk),
+        ("dont-ask", Self::DontAsk),
+        ("bypass", Self::Bypass),
+        ("bypassPermissions", Self::Bypass),
+        ("auto-review", Self::AutoReview),
+        ("autoReview", Self::AutoReview),
+        ("allowlist", Self::Allowlist),
+        ("allowlist-sandbox", Self::AllowlistSandbox),
+        ("allowlistSandbox", Self::AllowlistSandbox),
+        ("run-everything", Self::RunEverything),
+        ("runEverything", Self::RunEverything),
+        ("unrestricted", Self::RunEverything),
+    ];
+
     /// All modes.
     pub const ALL: [Self; 10] = [
         Self::Default,
@@ -101,19 +123,11 @@ impl FromStr for Mode {
 
     /// Takes the words of [`Mode`]'s `Display`, and those that the agents themselves use.
     fn from_str(word: &str) -> Result<Self, UnknownMode> {
-        Ok(match word {
-            "default" | "manual" => Self::Default,
-            "acceptEdits" | "accept-edits" => Self::AcceptEdits,
-            "plan" => Self::Plan,
-            "auto" => Self::Auto,
-            "dontAsk" | "dont-ask" => Self::DontAsk,
-            "bypass" | "bypassPermissions" => Self::Bypass,
-            "auto-review" | "autoReview" => Self::AutoReview,
-            "allowlist" => Self::Allowlist,
-            "allowlist-sandbox" | "allowlistSandbox" => Self::AllowlistSandbox,
-            "run-everything" | "runEverything" | "unrestricted" => Self::RunEverything,
-            other => return Err(UnknownMode(other.to_owned())),
-        })
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, mode)| *mode)
+            .ok_or_else(|| UnknownMode(word.to_owned()))
     }
 }
 

@@ -3,21 +3,67 @@
 //! A rule's text is parsed once into a closed [`Matcher`]; from then on nobody handles strings. What a matcher covers is
 //! said here; which matchers are asked, and in which order, is the evaluator's business.
 
+mod condition;
+mod cursor;
 mod host;
 mod mcp;
 mod parse;
 mod print;
+mod regex;
 mod text;
 
 use std::{fmt, sync::Arc};
 
 use crate::{Effect, Layer, path::PathPattern};
 
+pub use condition::{Condition, input_text};
+pub use cursor::{mcp_entry, terminal_entry};
 pub use host::{HostPattern, host_of};
 pub use mcp::McpPattern;
 pub(crate) use mcp::{McpKey, plain as plain_mcp_name};
 pub use parse::{InvalidRule, ParsedRule, parse};
+pub use regex::RegexPattern;
 pub use text::TextPattern;
+
+/// Whose words a rule is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Spelling {
+    /// Those of Claude Code, which are ours: `Bash(git push *)`, `/x` is the folder of the document's project.
+    #[default]
+    Native,
+    /// Those of Cursor's command line: `Shell(git:push*)`, `/x` is the file system root.
+    Cursor,
+}
+
+impl Spelling {
+    /// Reads a rule in this spelling that is to carry `effect`.
+    ///
+    /// # Errors
+    /// With the span of the faulty words.
+    pub fn parse(self, text: &str, effect: Effect) -> Result<ParsedRule, InvalidRule> {
+        match self {
+            Self::Native => parse(text, effect),
+            Self::Cursor => cursor::parse(text, effect).map(ParsedRule::Covers),
+        }
+    }
+
+    /// The word for it in a document.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Cursor => "cursor",
+        }
+    }
+
+    /// The spelling that a word of a document names.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Native, Self::Cursor]
+            .into_iter()
+            .find(|spelling| spelling.word() == word)
+    }
+}
 
 /// A rule, ready to be matched.
 #[derive(Clone, Debug)]
@@ -28,6 +74,8 @@ pub struct Rule {
     pub matcher: Matcher,
     /// `!pattern` entries that stand after it in the same list of the same document: paths it does not cover.
     pub exceptions: Vec<PathPattern>,
+    /// When it holds at all; `None` = always.
+    pub when: Option<Box<Condition>>,
     /// Where it stands.
     pub source: RuleRef,
     /// For the agent: what to do instead. From the document's `advice`.

@@ -7,7 +7,7 @@ mod index;
 
 use std::{cmp::Reverse, sync::Arc};
 
-use crate::{AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule};
+use crate::{AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule, document::AutoRun};
 
 pub(crate) use index::{Bases, Index, RuleId};
 
@@ -25,6 +25,7 @@ pub struct EffectiveRuleset {
     permitted_modes: Option<Vec<Mode>>,
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
+    auto_run: AutoRun,
 }
 
 /// A document, and what `/x` stands for in it.
@@ -71,11 +72,32 @@ impl EffectiveRuleset {
             trusted && (layer >= Layer::Team || !managed_only)
         };
         let mut sorted = Vec::new();
-        let mut held = Vec::new();
+        let mut held: Vec<InDocument> = Vec::new();
         let mut places: Vec<Option<AbsPath>> = Vec::new();
         let mut directories = Vec::new();
         let mut names: Vec<&String> = documents.iter().map(|document| &document.origin.name).collect();
         names.sort_unstable();
+        let mut place = |origin: &DocumentOrigin| {
+            let known = places.iter().position(|known| *known == origin.folder);
+            known.unwrap_or_else(|| {
+                places.push(origin.folder.clone());
+                places.len() - 1
+            })
+        };
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let mut hold = |document: Arc<PolicyDocument>, place: usize, keep: &dyn Fn(&Rule) -> bool| {
+            let origin = &document.origin;
+            let name = names.partition_point(|name| **name < origin.name);
+            for (index, rule) in document.rules.iter().enumerate().filter(|(_, rule)| keep(rule)) {
+                let position = Position {
+                    document: number(held.len()),
+                    rule: number(index),
+                };
+                let rank = (Reverse((rule.effect, origin.layer)), name);
+                sorted.push((rank, (rule.source.line, rule.source.column, position.rule), position));
+            }
+            held.push(InDocument { document, place });
+        };
         let mut permitted_modes: Option<Vec<Mode>> = None;
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
@@ -83,27 +105,8 @@ impl EffectiveRuleset {
             let origin = &document.origin;
             let DocumentOrigin { layer, folder, .. } = origin;
             let settings = &document.settings;
-            let place = places.iter().position(|known| known == folder).unwrap_or_else(|| {
-                places.push(folder.clone());
-                places.len() - 1
-            });
-            let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-            for (index, rule) in document.rules.iter().enumerate() {
-                if rule.effect != Effect::Allow || counts(*layer) {
-                    let position = Position {
-                        document: number(held.len()),
-                        rule: number(index),
-                    };
-                    let rank = (
-                        Reverse((rule.effect, *layer)),
-                        names.partition_point(|name| **name < origin.name),
-                    );
-                    sorted.push((rank, (rule.source.line, rule.source.column, position.rule), position));
-                }
-            }
-            held.push(InDocument {
-                document: document.clone(),
-                place,
+            hold(document.clone(), place(origin), &|rule| {
+                rule.effect != Effect::Allow || counts(*layer)
             });
             if counts(*layer) {
                 directories.extend(settings.additional_directories.iter().map(|text| Directory {
@@ -128,6 +131,17 @@ impl EffectiveRuleset {
                 default_mode = Some((*layer, mode));
             }
         }
+        let (entries, auto_run) = crate::document::in_force(documents, counts);
+        for entries in entries.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some(document) = entries.first().and_then(|(number, _)| documents.get(*number)) else {
+                continue;
+            };
+            let list = Arc::new(PolicyDocument::of_rules(
+                document.origin.clone(),
+                entries.iter().map(|(_, rule)| (*rule).clone()).collect(),
+            ));
+            hold(list, place(&document.origin), &|_| true);
+        }
         sorted.sort_by_key(|(rank, place, _)| (*rank, *place));
         let rules: Box<[Position]> = sorted.into_iter().map(|(.., position)| position).collect();
         let index = Index::build(rules.iter().filter_map(|position| in_force(&held, *position)));
@@ -140,6 +154,7 @@ impl EffectiveRuleset {
             permitted_modes,
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
+            auto_run,
         }
     }
 
@@ -191,6 +206,12 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn auto_allow_if_sandboxed(&self) -> bool {
         self.auto_allow_if_sandboxed
+    }
+
+    /// What the classifier of the auto-review mode is told.
+    #[must_use]
+    pub fn auto_run(&self) -> &AutoRun {
+        &self.auto_run
     }
 
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.

@@ -168,7 +168,12 @@ fn a_protected_name_in_an_unknown_folder_needs_a_person() {
     for line in ["$X y; echo x > .git/hooks/pre-commit", "$X y && rm .git/config"] {
         let decision = decide(&[], &request(bash(line), Mode::Bypass));
         assert_eq!(decision.verdict, Verdict::Ask, "{line}: {}", decision.user_message);
-        assert_eq!(decision.decided_by, DecidedBy::Protection, "{line}: {}", decision.user_message);
+        assert_eq!(
+            decision.decided_by,
+            DecidedBy::Protection,
+            "{line}: {}",
+            decision.user_message
+        );
     }
     let plain = decide(&[], &request(bash("$X y; echo x > notes"), Mode::Bypass));
     assert_eq!(plain.verdict, Verdict::Allow, "{}", plain.user_message);

@@ -77,9 +77,24 @@ fn example(schema: &Value, root: &Value, key: &str, choices: &mut Choices<'_>) -
                     out.insert(name.clone(), example(inner, root, name, choices));
                 }
             }
+            fitting(&mut out);
             Value::Object(out)
         }
         _ => json!("anything"),
+    }
+}
+
+/// Gives a rule words that fit its spelling and its condition: what goes with what, a schema does not say.
+fn fitting(object: &mut Map<String, Value>) {
+    if !object.contains_key("rule") {
+        return;
+    }
+    let on_command = object.get("when").is_some_and(|when| when.get("command").is_some());
+    if on_command {
+        object.remove("spelling");
+        object.insert("rule".to_owned(), json!("Bash"));
+    } else if object.get("spelling") == Some(&json!("cursor")) {
+        object.insert("rule".to_owned(), json!("Shell(git:log*)"));
     }
 }
 
@@ -90,6 +105,10 @@ fn word(key: &str) -> &'static str {
         "match" => "git log -1",
         "not_match" => "git push",
         "name" | "advice" => "some words",
+        "mcpAllowlist" => "github:*",
+        "terminalAllowlist" => "git log",
+        "command" => "git log.*",
+        "input" => ".*",
         _ => "Bash(git log *)",
     }
 }
@@ -108,6 +127,8 @@ fn the_schema_is_one_and_accepts_the_policies_that_are_shipped() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn what_the_schema_describes_the_reader_reads(bytes in proptest::collection::vec(any::<u8>(), 1..64)) {
         let schema = schema();

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, audit::RecordKind};
 use portcullis_policy::Verdict;
 
-use super::failure::Failure;
+use super::{failure::Failure, policy::TestArgs};
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
 #[derive(Debug, Parser)]
@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Hook(HookArgs),
     Decide(DecideArgs),
     Run(RunArgs),
-    /// Pushes and reads the team's policy.
+    /// Pushes, reads and tests policies.
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Reads the audit trail.
@@ -286,6 +286,7 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    Test(TestArgs),
     /// Prints the text of a version.
     #[command(after_help = "Exit codes: 0 printed, 1 failed (no such version), 5 the server cannot be reached.")]
     Get {

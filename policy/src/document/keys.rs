@@ -61,6 +61,8 @@ pub(super) enum Shape {
     Text(usize),
     /// A list of texts.
     Texts,
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// A run mode.
     Mode,
     /// A list of run modes, not empty.
@@ -116,6 +118,22 @@ pub(super) const DOCUMENT: Section = section(
             "sandbox",
             Shape::Section(&SANDBOX),
             "When the sandbox stands for a question.",
+        ),
+        key(
+            "terminalAllowlist",
+            Shape::Texts,
+            "Commands that run without a question in the allowlist modes, by their first words, as Cursor has them. An \
+             empty list allows none.",
+        ),
+        key(
+            "mcpAllowlist",
+            Shape::Texts,
+            "Tools of MCP servers that run without a question in the allowlist modes: `server:tool`, `*` in either half.",
+        ),
+        key(
+            "autoRun",
+            Shape::Section(&AUTO_RUN),
+            "What leans the classifier, in words.",
         ),
     ],
 );
@@ -178,12 +196,49 @@ pub(super) const SANDBOX: Section = section(
     )],
 );
 
+/// `autoRun`.
+pub(super) const AUTO_RUN: Section = section(
+    "`autoRun`",
+    &[
+        key("allow_instructions", Shape::Texts, "Sentences that say what may run."),
+        key(
+            "block_instructions",
+            Shape::Texts,
+            "Sentences that say what needs a person.",
+        ),
+    ],
+);
+
+/// `when` of a rule.
+pub(super) const WHEN: Section = section(
+    "`when`",
+    &[
+        key("modes", Shape::Modes, "The rule only holds in these modes."),
+        key(
+            "input",
+            Shape::Text(4096),
+            "A regular expression over the call's input as JSON with sorted keys.",
+        ),
+        key(
+            "command",
+            Shape::Text(4096),
+            "A regular expression over each command of a line.",
+        ),
+    ],
+);
+
 /// A rule as an object.
 pub(super) const RULE: Section = Section {
     place: "a rule",
     required: &["rule"],
     keys: &[
         key("rule", Shape::Text(4096), "The rule: `Tool` or `Tool(specifier)`."),
+        key(
+            "spelling",
+            Shape::Word(&["native", "cursor"]),
+            "How the rule is spelled: as here, or as in Cursor's command line (`Shell(git)`, `Write(src/**)`).",
+        ),
+        key("when", Shape::Section(&WHEN), "Conditions under which the rule holds."),
         key("name", Shape::Text(MAX_WORDS), "Its name, shown beside it."),
         key(
             "advice",

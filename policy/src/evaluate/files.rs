@@ -83,7 +83,7 @@ impl World<'_> {
     }
 
     fn strictest(&self, ids: impl Iterator<Item = RuleId>, mut covers: impl FnMut(RuleId) -> bool) -> Option<RuleId> {
-        ids.filter(|id| covers(*id)).min()
+        ids.filter(|id| self.rule(*id).is_some() && covers(*id)).min()
     }
 
     /// Of rules on files those with an effect that are about one of some verbs, in order.

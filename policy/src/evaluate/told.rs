@@ -196,9 +196,9 @@ fn told(command: &Command) -> Vec<String> {
             }
         }
     }
-    for (name, verbs) in RUNNERS {
+    for (_, verbs) in RUNNERS.iter().filter(|(name, _)| *name == program) {
         let rest: Vec<&str> = words(command).collect();
-        let Some(rest) = (*name == program).then(|| rest.strip_prefix(*verbs)).flatten() else {
+        let Some(rest) = rest.strip_prefix(*verbs) else {
             continue;
         };
         out.extend(

@@ -1,5 +1,10 @@
 //! A request and its facts as the judges see them: what a path means, where it leads, whether it lies inside.
 
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::BTreeMap,
+};
+
 use crate::{
     AbsPath, EffectiveRuleset, Request,
     facts::Repository,
@@ -20,7 +25,11 @@ pub(super) struct World<'a> {
     /// Per place of the ruleset: anchors as named, and where they really are.
     anchors: Vec<(Anchors, Anchors)>,
     /// All places that a pattern can be anchored at.
-    bases: Bases,
+    bases: OnceCell<Bases>,
+    /// The input as conditions look at it, once one did.
+    input_text: OnceCell<String>,
+    /// Which conditions hold, as far as they were looked at.
+    conditions: RefCell<BTreeMap<RuleId, bool>>,
 }
 
 impl<'a> World<'a> {
@@ -56,12 +65,14 @@ impl<'a> World<'a> {
             })
             .collect::<Vec<_>>();
         Self {
-            bases: bases(&anchors),
+            bases: OnceCell::new(),
             rules,
             request,
             real_roots: workspace.roots().map(real).collect(),
             workspace,
             anchors,
+            input_text: OnceCell::new(),
+            conditions: RefCell::new(BTreeMap::new()),
         }
     }
 
@@ -83,9 +94,29 @@ impl<'a> World<'a> {
                 .is_some_and(|real| self.real_roots.iter().any(|root| real.is_within(root)))
     }
 
-    /// The rule behind an id.
+    /// The rule behind an id, if it holds for this call.
     pub(super) fn rule(&self, id: RuleId) -> Option<&'a Rule> {
-        self.rules.get(id).map(|item| item.rule)
+        self.item(id).map(|item| item.rule)
+    }
+
+    /// The rule in force behind an id, if its condition holds for this call.
+    fn item(&self, id: RuleId) -> Option<InForce<'a>> {
+        let item = self.rules.get(id)?;
+        let Some(when) = &item.rule.when else {
+            return Some(item);
+        };
+        let known = self.conditions.borrow().get(&id).copied();
+        let holds = known.unwrap_or_else(|| {
+            let input = || {
+                self.input_text
+                    .get_or_init(|| crate::rule::input_text(&self.request.call.input))
+                    .as_str()
+            };
+            let holds = when.holds(self.request.mode, input);
+            self.conditions.borrow_mut().insert(id, holds);
+            holds
+        });
+        holds.then_some(item)
     }
 
     fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {
@@ -109,13 +140,16 @@ impl<'a> World<'a> {
     /// Rules on files that can cover a path as named or where it really leads.
     pub(super) fn rules_on(&self, path: &AbsPath) -> Vec<RuleId> {
         let real = self.real(path).filter(|real| *real != path);
-        self.rules.index().files(std::iter::once(path).chain(real), &self.bases)
+        self.rules.index().files(
+            std::iter::once(path).chain(real),
+            self.bases.get_or_init(|| bases(&self.anchors)),
+        )
     }
 
     /// The strictest allow that covers a path as named, if one (that one or another) also covers where it really leads.
     pub(super) fn allow_covering(&self, ids: &[RuleId], path: &AbsPath) -> Option<RuleId> {
         let covering = |path: &AbsPath| {
-            let covers = |id: &RuleId| self.rules.get(*id).is_some_and(|item| self.covers_spelling(item, path));
+            let covers = |id: &RuleId| self.item(*id).is_some_and(|item| self.covers_spelling(item, path));
             ids.iter().copied().find(covers)
         };
         let named = covering(path)?;
@@ -124,20 +158,22 @@ impl<'a> World<'a> {
 
     /// Whether one spelling of a path is covered, without asking where it leads.
     pub(super) fn covers_name(&self, id: RuleId, path: &AbsPath) -> bool {
-        self.rules.get(id).is_some_and(|item| self.covers_spelling(item, path))
+        self.item(id).is_some_and(|item| self.covers_spelling(item, path))
     }
 
     /// Whether a deny or ask covers a path: as named or where it really leads.
     pub(super) fn deny_covers(&self, id: RuleId, path: &AbsPath) -> bool {
-        self.rules.get(id).is_some_and(|item| {
-            self.covers_spelling(item, path) || self.real(path).is_some_and(|real| self.covers_spelling(item, real))
+        self.item(id).is_some_and(|item| {
+            let real = self.real(path).filter(|real| *real != path);
+            self.covers_spelling(item, path) || real.is_some_and(|real| self.covers_spelling(item, real))
         })
     }
 
     /// Whether a deny or ask can cover one of the paths that a pattern of the shell stands for.
     pub(super) fn deny_meets(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
-        let Some(item) = self.rules.get(id) else {
-            return true;
+        let Some(item) = self.item(id) else {
+            // Its condition does not hold; every id given out has a rule.
+            return false;
         };
         let crate::rule::Matcher::Path { pattern: own, .. } = &item.rule.matcher else {
             return false;

@@ -15,6 +15,8 @@ use super::{
     plain,
 };
 
+mod cursor;
+
 /// What the prefixes of a pattern stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchors {
@@ -70,7 +72,7 @@ pub(crate) enum Anchor {
     Document,
     /// `x` and `./x`.
     Relative,
-    /// The workspace root, whatever the working directory: patterns in other words than ours.
+    /// `x` and `./x` in Cursor's words: the workspace root, whatever the working directory.
     Workspace,
 }
 
@@ -199,6 +201,26 @@ impl PathPattern {
             },
             globs: None,
         })
+    }
+
+    /// A pattern that is compared as each of these globs stands.
+    fn of_globs(text: &str, sense: PatternSense, anchor: Anchor, globs: Vec<String>) -> Self {
+        Self {
+            text: text.into(),
+            sense,
+            anchor,
+            shape: Shape::of_glob(text),
+            globs: Some(Box::new(globs.into_iter().map(String::into_boxed_str).collect())),
+        }
+    }
+
+    /// Reads a pattern in Cursor's words: relative to the workspace root, `/x` from the file system root, `*` and `?`
+    /// within a segment, `**` across. As allow it covers what it matches and no more; as deny also what lies below.
+    ///
+    /// # Errors
+    /// If it is empty, too long, or could never match a path.
+    pub fn parse_cursor(text: &str, sense: PatternSense) -> Result<Self, InvalidPattern> {
+        cursor::parse(text, sense)
     }
 
     /// As written.

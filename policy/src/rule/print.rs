@@ -1,7 +1,7 @@
 //! Rules as text again: what is printed parses to the same rule.
 //!
-//! A rule's own text is in its [`super::RuleRef`]; this is for rules that nobody wrote, such as those that an importer or a
-//! suggestion makes, and for the one spelling that two texts of the same meaning have.
+//! A rule's own text is in its [`super::RuleRef`]; this is the one spelling that two texts of the same meaning have (`Bash(*)`
+//! and `Bash`, `x:*` and `x *`). It holds for rules in our own words; one in Cursor's has its words in its `RuleRef` only.
 
 use std::fmt;
 
@@ -51,5 +51,99 @@ impl fmt::Display for PathVerb {
             Self::Edit => "Edit",
             Self::Delete => "Delete",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prelude::*, sample::select};
+
+    use crate::{Effect, rule::parse};
+
+    const TOOLS: &[&str] = &[
+        "Bash",
+        "Read",
+        "Edit",
+        "Write",
+        "Grep",
+        "Delete",
+        "WebFetch",
+        "WebSearch",
+        "Agent",
+        "Task",
+        "Skill",
+        "Mystery",
+    ];
+    const INNER: &[&str] = &[
+        "*",
+        "**",
+        "git log *",
+        "git log:*",
+        "a*b",
+        "x",
+        ".env",
+        "!.env",
+        "!!x",
+        "//etc/**",
+        "~/x/",
+        "./a",
+        "[ab].rs",
+        r"a\*",
+        "domain:a.test",
+        "domain:*.A.Test.",
+        "cats",
+        "ops:*",
+        "deploy *",
+        "model:opus",
+        "field:a:*",
+        "field:v*",
+        "run_in_background:true",
+        "timeout:5*",
+        "Explore",
+        "  x",
+        "x ",
+        "a:b:*",
+    ];
+    const BARE: &[&str] = &[
+        "*",
+        "My*",
+        "Mystery",
+        "mcp__a",
+        "mcp__a__b",
+        "mcp__a__*",
+        "mcp__*",
+        "mcp__a__x:*",
+    ];
+
+    fn comes_back(text: &str, effect: Effect) -> Result<bool, TestCaseError> {
+        let Ok(rule) = parse(text, effect) else {
+            return Ok(false);
+        };
+        let printed = rule.to_string();
+        prop_assert_eq!(parse(&printed, effect), Ok(rule), "`{}` printed as `{}`", text, printed);
+        Ok(true)
+    }
+
+    #[test]
+    fn every_combination_is_printed_as_it_is_read() {
+        let inside = TOOLS
+            .iter()
+            .flat_map(|tool| INNER.iter().map(move |inner| format!("{tool}({inner})")));
+        let texts: Vec<String> = inside
+            .chain(TOOLS.iter().chain(BARE).map(|text| (*text).to_owned()))
+            .collect();
+        for effect in [Effect::Allow, Effect::Ask, Effect::Deny] {
+            let read = texts.iter().filter(|text| comes_back(text, effect).unwrap()).count();
+            assert!(read > 90, "only {read} of {} texts are rules", texts.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_parses_to_the_same_rule(
+            tool in select(TOOLS), inner in "[a-c*:!/.~ ]{1,8}", effect in select(&[Effect::Allow, Effect::Ask, Effect::Deny][..]),
+        ) {
+            comes_back(&format!("{tool}({inner})"), effect)?;
+        }
     }
 }

@@ -1,4 +1,7 @@
-//! The text of a `Bash(…)` rule: exact words, `*` for anything, a blank and `*` at the end for "with or without arguments".
+//! What a rule says about one line of text: exact words, `*` for anything, a blank and `*` at the end for "with or without
+//! arguments", or a regular expression.
+
+use super::RegexPattern;
 
 /// A pattern over one line of text. `*` spans everything, blanks, slashes and line ends too; nothing else is special.
 ///
@@ -16,6 +19,8 @@ enum Form {
     Glob(Box<str>),
     /// This text, alone or with a blank and anything behind it.
     Words(Box<str>),
+    /// A regular expression instead of words.
+    Regex(Box<RegexPattern>),
 }
 
 impl TextPattern {
@@ -56,11 +61,18 @@ impl TextPattern {
         Self(Form::Words(text.into()))
     }
 
+    /// A regular expression instead of words.
+    #[must_use]
+    pub fn regex(regex: RegexPattern) -> Self {
+        Self(Form::Regex(Box::new(regex)))
+    }
+
     /// The pattern as it is written in a rule.
     #[must_use]
     pub fn text(&self) -> &str {
         match &self.0 {
             Form::Exact(text) | Form::Stars(text) | Form::Glob(text) | Form::Words(text) => text,
+            Form::Regex(regex) => regex.text(),
         }
     }
 
@@ -74,6 +86,7 @@ impl TextPattern {
             Form::Words(own) => text
                 .strip_prefix(&**own)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
+            Form::Regex(regex) => regex.matches(text),
         }
     }
 
@@ -101,6 +114,8 @@ impl TextPattern {
             Form::Exact(own) => tokens(&mut std::iter::once(&**own)),
             Form::Stars(own) | Form::Glob(own) => tokens(&mut own.split('*')),
             Form::Words(own) => tokens(&mut [&*format!("{own} "), ""].into_iter()),
+            // INVARIANT: it names no program, so it is not asked.
+            Form::Regex(_) => return true,
         };
         // A table of both lengths: very long texts count as met rather than being looked at for minutes.
         const LARGEST_TABLE: usize = 4_000_000;
@@ -118,7 +133,7 @@ impl TextPattern {
     pub fn is_everything(&self) -> bool {
         match &self.0 {
             Form::Stars(own) | Form::Glob(own) => own.bytes().all(|byte| byte == b'*'),
-            Form::Exact(_) | Form::Words(_) => false,
+            Form::Exact(_) | Form::Words(_) | Form::Regex(_) => false,
         }
     }
 
@@ -144,6 +159,7 @@ impl TextPattern {
         match &self.0 {
             Form::Exact(own) | Form::Words(own) => own,
             Form::Stars(own) | Form::Glob(own) => own.split('*').next().unwrap_or_default(),
+            Form::Regex(_) => "",
         }
     }
 
@@ -160,7 +176,7 @@ impl TextPattern {
         match &self.0 {
             Form::Stars(own) => bare(own),
             Form::Words(own) => Some(own),
-            Form::Exact(_) | Form::Glob(_) => None,
+            Form::Exact(_) | Form::Glob(_) | Form::Regex(_) => None,
         }
     }
 }

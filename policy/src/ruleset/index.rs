@@ -114,7 +114,7 @@ impl Index {
                 Matcher::WebSearch(None) => builder.file(Key::new(Kind::AnyWebSearch), id),
                 Matcher::WebSearch(Some(words)) => builder.file(Key::new(Kind::WebSearch).text(words), id),
                 Matcher::Mcp(pattern) => builder.file(
-                    match pattern.key() {
+                    match pattern.key(rule.effect) {
                         McpKey::Exact(name) => Key::new(Kind::McpExact).text(name),
                         McpKey::Server(server) => Key::new(Kind::McpServer).text(server),
                         McpKey::Any => Key::new(Kind::AnyMcp),

@@ -143,7 +143,17 @@ const COMMANDS: &[&str] = &[
     "sort *",
 ];
 
-const HOSTS: &[&str] = &["a.test", "b.a.test", "c.b.a.test", "b.test", "*.a.test", "*", "*.test", "b*.test", "*.b.*"];
+const HOSTS: &[&str] = &[
+    "a.test",
+    "b.a.test",
+    "c.b.a.test",
+    "b.test",
+    "*.a.test",
+    "*",
+    "*.test",
+    "b*.test",
+    "*.b.*",
+];
 const MCP: &[&str] = &[
     "git",
     "github",
@@ -156,10 +166,32 @@ const MCP: &[&str] = &[
     "my_srv__x",
     "my_srv",
 ];
-const SKILLS: &[&str] = &["Skill", "Skill(deploy)", "Skill(deploy *)", "Skill(ops:*)", "Skill(ops:x)"];
-const OTHERS: &[&str] = &["Agent", "Agent(Explore)", "Agent(Plan)", "WebSearch", "WebSearch(cats)", "WebFetch", "Mystery"];
+const SKILLS: &[&str] = &[
+    "Skill",
+    "Skill(deploy)",
+    "Skill(deploy *)",
+    "Skill(ops:*)",
+    "Skill(ops:x)",
+];
+const OTHERS: &[&str] = &[
+    "Agent",
+    "Agent(Explore)",
+    "Agent(Plan)",
+    "WebSearch",
+    "WebSearch(cats)",
+    "WebFetch",
+    "Mystery",
+];
 /// In deny and ask only.
-const NARROWING: &[&str] = &["*", "Myst*", "mcp__*", "mcp__*__push", "mcp__gi*", "Bash(description:x*)", "Mystery(field:v*)"];
+const NARROWING: &[&str] = &[
+    "*",
+    "Myst*",
+    "mcp__*",
+    "mcp__*__push",
+    "mcp__gi*",
+    "Bash(description:x*)",
+    "Mystery(field:v*)",
+];
 
 fn rule_text(dice: &mut Dice, effect: Effect) -> String {
     match dice.below(if effect == Effect::Allow { 19 } else { 40 }) {
@@ -205,7 +237,11 @@ pub(crate) fn ruleset(dice: &mut Dice) -> Ruleset {
     for number in 0..dice.below(4) {
         let layer = [Layer::User, Layer::Project, Layer::Local, Layer::Session, Layer::Team][dice.below(5)];
         let folder = (layer <= Layer::Local && !dice.once_in(3)).then(|| {
-            let folder = if layer == Layer::User { "/home/dev/.config" } else { "/home/dev/proj" };
+            let folder = if layer == Layer::User {
+                "/home/dev/.config"
+            } else {
+                "/home/dev/proj"
+            };
             AbsPath::parse(folder).unwrap()
         });
         let name = format!("{}.jsonc", ["b", "a", "c"][number]);
@@ -326,9 +362,15 @@ fn tool(name: &str, input: &Value) -> ToolCall {
 pub(crate) fn call(dice: &mut Dice) -> ToolCall {
     let file = dice.of(FILES);
     match dice.below(30) {
-        0..12 => tool("Bash", &json!({ "command": line(dice), "description": dice.of(&["x1", "y"]) })),
+        0..12 => tool(
+            "Bash",
+            &json!({ "command": line(dice), "description": dice.of(&["x1", "y"]) }),
+        ),
         12..16 => tool("Read", &json!({ "file_path": file })),
-        16..20 => tool("Edit", &json!({ "file_path": file, "old_string": "a", "new_string": "b" })),
+        16..20 => tool(
+            "Edit",
+            &json!({ "file_path": file, "old_string": "a", "new_string": "b" }),
+        ),
         20 => tool("Grep", &json!({ "pattern": "x", "path": file })),
         21 | 22 => {
             let url = dice.of(&[
@@ -342,14 +384,26 @@ pub(crate) fn call(dice: &mut Dice) -> ToolCall {
             tool("WebFetch", &json!({ "url": url, "prompt": "x" }))
         }
         23..26 => {
-            let name = dice.of(&["mcp__git__push", "mcp__git__pull", "mcp__github__push", "mcp__git__hub__x", "mcp__my_srv__x"]);
+            let name = dice.of(&[
+                "mcp__git__push",
+                "mcp__git__pull",
+                "mcp__github__push",
+                "mcp__git__hub__x",
+                "mcp__my_srv__x",
+            ]);
             tool(name, &json!({}))
         }
         26 => tool("WebSearch", &json!({ "query": dice.of(&["cats", "dogs"]) })),
-        27 => tool("Skill", &json!({ "skill": dice.of(&["deploy", "ops:x", "ops", "other"]) })),
+        27 => tool(
+            "Skill",
+            &json!({ "skill": dice.of(&["deploy", "ops:x", "ops", "other"]) }),
+        ),
         28 => {
             let kind = dice.of(&["Explore", "Plan", "Other"]);
-            tool("Agent", &json!({ "subagent_type": kind, "prompt": "x", "description": "x" }))
+            tool(
+                "Agent",
+                &json!({ "subagent_type": kind, "prompt": "x", "description": "x" }),
+            )
         }
         _ => tool("Mystery", &json!({ "field": dice.of(&["v1", "w"]) })),
     }
@@ -395,7 +449,11 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
             .programs
             .into_iter()
             .map(|name| {
-                let folder = if dice.once_in(12) { "/home/dev/proj/bin" } else { "/usr/bin" };
+                let folder = if dice.once_in(12) {
+                    "/home/dev/proj/bin"
+                } else {
+                    "/usr/bin"
+                };
                 let found = (!dice.once_in(20)).then(|| path(folder).join(&name));
                 (name, found)
             })
@@ -405,11 +463,19 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
             1 => Repository::None,
             n => Repository::Known {
                 root: workspace.root.clone(),
-                executing_keys: if n == 2 { vec!["core.fsmonitor".to_owned()] } else { Vec::new() },
+                executing_keys: if n == 2 {
+                    vec!["core.fsmonitor".to_owned()]
+                } else {
+                    Vec::new()
+                },
             },
         },
         project_trusted: !dice.once_in(3),
-        failures: if dice.once_in(30) { vec!["a document".to_owned()] } else { Vec::new() },
+        failures: if dice.once_in(30) {
+            vec!["a document".to_owned()]
+        } else {
+            Vec::new()
+        },
         own_paths: vec![path("/own")],
         own_secret_paths: vec![path("/own/secret")],
         ..Facts::default()
@@ -417,7 +483,11 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
     Request {
         agent: "claude".to_owned(),
         mode: Mode::ALL[dice.below(Mode::ALL.len())],
-        interactivity: if dice.once_in(8) { Interactivity::Headless } else { Interactivity::Interactive },
+        interactivity: if dice.once_in(8) {
+            Interactivity::Headless
+        } else {
+            Interactivity::Interactive
+        },
         workspace,
         call,
         facts,

@@ -175,7 +175,11 @@ impl Judge<'_> {
         let protection = matches!(class, ActionClass::Protected | ActionClass::Critical);
         Part {
             verdict: self.request.mode.answer(class).alone(),
-            by: if protection { DecidedBy::Protection } else { DecidedBy::Mode },
+            by: if protection {
+                DecidedBy::Protection
+            } else {
+                DecidedBy::Mode
+            },
             rule: None,
         }
     }
@@ -254,7 +258,16 @@ impl Judge<'_> {
         if let Action::Mcp { server, tool } = &call.action {
             names.push(format!("mcp__{server}__{tool}"));
         }
-        let special = ["Bash", "Read", "Edit", "Delete", "WebFetch", "WebSearch", "Agent", "Skill"];
+        let special = [
+            "Bash",
+            "Read",
+            "Edit",
+            "Delete",
+            "WebFetch",
+            "WebSearch",
+            "Agent",
+            "Skill",
+        ];
         self.first_with(effect, |rule| match rule.inner() {
             _ if rule.text == "*" => true,
             None => {
@@ -356,7 +369,11 @@ impl Judge<'_> {
         let named = Places {
             document: rule.folder.clone().unwrap_or_else(|| workspace.root.clone()),
             home: workspace.home.clone().unwrap(),
-            cwd: if inside { workspace.cwd.clone() } else { workspace.root.clone() },
+            cwd: if inside {
+                workspace.cwd.clone()
+            } else {
+                workspace.root.clone()
+            },
             root: workspace.root.clone(),
         };
         let real = |path: &AbsPath| self.real(path).unwrap_or(path).clone();
@@ -391,7 +408,9 @@ impl Judge<'_> {
     /// The allow for a path, if where it really leads is allowed too.
     fn permitted(&self, path: &AbsPath, verb: &str) -> Option<Rule> {
         let allows = |path: &AbsPath| {
-            self.first_with(Effect::Allow, |rule| rule.tool() == verb && self.covers_spelling(rule, path))
+            self.first_with(Effect::Allow, |rule| {
+                rule.tool() == verb && self.covers_spelling(rule, path)
+            })
         };
         let named = allows(path)?;
         allows(self.real(path)?).map(|_| named)
@@ -404,7 +423,10 @@ impl Judge<'_> {
         }
         let facts = &self.request.facts;
         let spellings = || std::iter::once(path).chain(self.real(path));
-        let secret_there = facts.own_secret_paths.iter().any(|own| spellings().any(|path| path.is_within(own)));
+        let secret_there = facts
+            .own_secret_paths
+            .iter()
+            .any(|own| spellings().any(|path| path.is_within(own)));
         let secrets_below = spellings().any(|path| {
             facts.own_paths.iter().any(|own| path.is_within(own))
                 && facts.own_secret_paths.iter().any(|own| own.is_within(path))
@@ -418,9 +440,9 @@ impl Judge<'_> {
         if access != Access::Read {
             let whole_tree = access == Access::DeleteTree;
             let own = facts.own_paths.iter().chain(&facts.own_secret_paths);
-            let is_own = own.clone().any(|own| {
-                spellings().any(|path| path.is_within(own) || (whole_tree && own.is_within(path)))
-            });
+            let is_own = own
+                .clone()
+                .any(|own| spellings().any(|path| path.is_within(own) || (whole_tree && own.is_within(path))));
             let guarded = spellings().any(|path| protects(path));
             if is_own || guarded {
                 return self.mode(ActionClass::Protected);
@@ -436,7 +458,13 @@ impl Judge<'_> {
             return by_rule(&rule);
         }
         let known = self.real(path).is_some();
-        let unless_unknown = |part: Part| if known || part.verdict != Verdict::Allow { part } else { unknown() };
+        let unless_unknown = |part: Part| {
+            if known || part.verdict != Verdict::Allow {
+                part
+            } else {
+                unknown()
+            }
+        };
         if let Some(rule) = cover {
             return unless_unknown(by_rule(&rule));
         }
@@ -717,7 +745,8 @@ impl Judge<'_> {
         let texts = command
             .program_name()
             .is_none_or(|program| matches!(program, "echo" | "grep" | "find"));
-        let relevant = git || command.class == CommandClass::Other || (command.class == CommandClass::ReadOnly && !texts);
+        let relevant =
+            git || command.class == CommandClass::Other || (command.class == CommandClass::ReadOnly && !texts);
         if !relevant {
             return Vec::new();
         }

@@ -31,7 +31,12 @@ const CALLS: usize = 4;
 fn ours(decision: &Decision) -> String {
     let rule = decision.rule.as_ref();
     let place = rule.map(|rule| format!(" {} {}:{}", rule.layer, rule.document, rule.line));
-    format!("{} by {}{}", decision.verdict, decision.decided_by, place.unwrap_or_default())
+    format!(
+        "{} by {}{}",
+        decision.verdict,
+        decision.decided_by,
+        place.unwrap_or_default()
+    )
 }
 
 fn naive(ruleset: &[judge::Rule], request: &Request) -> String {
@@ -66,7 +71,8 @@ fn compare(seeds: std::ops::Range<u64>) {
             let compiled = &compiled[usize::from(!request.facts.project_trusted)];
             let decision = evaluate(compiled, &request);
             let (ours, naive) = (ours(&decision), naive(&ruleset.rules, &request));
-            *met.entry(format!("{} by {}", decision.verdict, decision.decided_by)).or_default() += 1;
+            *met.entry(format!("{} by {}", decision.verdict, decision.decided_by))
+                .or_default() += 1;
             if ours != naive {
                 wrong.push(format!("seed {seed}\n{}", report(&ruleset, &request, &ours, &naive)));
             }

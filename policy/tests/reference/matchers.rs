@@ -33,7 +33,9 @@ pub(crate) fn command(pattern: &str, text: &str) -> bool {
 /// Whether `Bash(pattern)` can cover one of the texts that `known` is with anything in its gaps (`\0`).
 pub(crate) fn command_with_gaps(pattern: &str, known: &str) -> bool {
     let pattern = spelled_out(pattern);
-    let bare = (pattern.matches('*').count() == 1).then(|| pattern.strip_suffix(" *")).flatten();
+    let bare = (pattern.matches('*').count() == 1)
+        .then(|| pattern.strip_suffix(" *"))
+        .flatten();
     common(&pattern, known) || bare.is_some_and(|bare| common(bare, known))
 }
 

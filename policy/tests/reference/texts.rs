@@ -18,7 +18,13 @@ fn assigned(command: &Command) -> String {
     command
         .assignments
         .iter()
-        .map(|assignment| format!("{}={} ", assignment.name, joined(std::slice::from_ref(&assignment.value), true)))
+        .map(|assignment| {
+            format!(
+                "{}={} ",
+                assignment.name,
+                joined(std::slice::from_ref(&assignment.value), true)
+            )
+        })
         .collect()
 }
 
@@ -57,7 +63,11 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
         }
     }
     let mut texts = vec![command.text.clone()];
-    texts.extend(spellings.iter().flat_map(|words| [joined(words, true), joined(words, false)]));
+    texts.extend(
+        spellings
+            .iter()
+            .flat_map(|words| [joined(words, true), joined(words, false)]),
+    );
     let front = assigned(command);
     let with: Vec<String> = texts.iter().map(|text| format!("{front}{text}")).collect();
     texts.extend(with);
