@@ -443,7 +443,7 @@ impl Judge<'_> {
             let is_own = own
                 .clone()
                 .any(|own| spellings().any(|path| path.is_within(own) || (whole_tree && own.is_within(path))));
-            let guarded = spellings().any(|path| protects(path));
+            let guarded = spellings().any(protects);
             if is_own || guarded {
                 return self.mode(ActionClass::Protected);
             }
