@@ -5,24 +5,11 @@
 //! protected paths. It takes nothing of the evaluator, of the index, or of the matchers.
 
 use portcullis_policy::{
-    AbsPath, Action, DecidedBy, Effect, Layer, Mode, Request, Verdict,
-    call::Search,
-    credentials,
-    facts::Repository,
-    mode::{ActionClass, Answer},
-    protected,
-    request::Interactivity,
-    rule::host_of,
-    shell::{
-        self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, Opaque, OpaqueReason,
-        ShellContext, Word,
-    },
+    AbsPath, Action, DecidedBy, Effect, Layer, Mode, Request, Verdict, call::Search, credentials, mode::ActionClass,
+    protected, request::Interactivity, rule::host_of, shell::Access,
 };
 
-use super::{
-    matchers::{self, Places},
-    texts,
-};
+use super::matchers::{self, Places};
 
 /// A rule as the documents have it.
 #[derive(Clone, Debug)]
@@ -48,16 +35,16 @@ impl Rule {
     }
 
     /// The pattern of a rule on commands.
-    fn command(&self) -> Option<&str> {
+    pub(crate) fn command(&self) -> Option<&str> {
         let pattern = self.inner().unwrap_or("*");
         (self.tool() == "Bash" && !pattern.starts_with("description:")).then_some(pattern)
     }
 
-    fn is_for_every_command(&self) -> bool {
+    pub(crate) fn is_for_every_command(&self) -> bool {
         self.command() == Some("*")
     }
 
-    fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.command().is_some_and(|pattern| !pattern.contains('*'))
     }
 }
@@ -71,14 +58,7 @@ pub(crate) struct Part {
 }
 
 /// What already allows an access to a file.
-type Cover = Option<Rule>;
-
-enum Reach {
-    Nothing,
-    Wildcard(Rule),
-    Exact(Rule),
-    Everything(Rule),
-}
+pub(crate) type Cover = Option<Rule>;
 
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a [Rule],
@@ -131,7 +111,7 @@ fn decisive<'r>(rules: impl Iterator<Item = &'r Rule>) -> Option<Rule> {
     best.cloned()
 }
 
-fn by_rule(rule: &Rule) -> Part {
+pub(crate) fn by_rule(rule: &Rule) -> Part {
     Part {
         verdict: rule.effect.into(),
         by: DecidedBy::Rule,
@@ -139,14 +119,14 @@ fn by_rule(rule: &Rule) -> Part {
     }
 }
 
-fn perhaps(rule: &Rule) -> Part {
+pub(crate) fn perhaps(rule: &Rule) -> Part {
     Part {
         verdict: Verdict::Ask,
         ..by_rule(rule)
     }
 }
 
-fn unknown() -> Part {
+pub(crate) fn unknown() -> Part {
     Part {
         verdict: Verdict::Ask,
         by: DecidedBy::Failure,
@@ -154,7 +134,7 @@ fn unknown() -> Part {
     }
 }
 
-fn allowed_by_mode() -> Part {
+pub(crate) fn allowed_by_mode() -> Part {
     Part {
         verdict: Verdict::Allow,
         by: DecidedBy::Mode,
@@ -162,7 +142,7 @@ fn allowed_by_mode() -> Part {
     }
 }
 
-fn secret() -> Part {
+pub(crate) fn secret() -> Part {
     Part {
         verdict: Verdict::Deny,
         by: DecidedBy::Protection,
@@ -171,7 +151,7 @@ fn secret() -> Part {
 }
 
 impl Judge<'_> {
-    fn mode(&self, class: ActionClass) -> Part {
+    pub(crate) fn mode(&self, class: ActionClass) -> Part {
         let protection = matches!(class, ActionClass::Protected | ActionClass::Critical);
         Part {
             verdict: self.request.mode.answer(class).alone(),
@@ -243,11 +223,11 @@ impl Judge<'_> {
         parts
     }
 
-    fn first(&self, mut covers: impl FnMut(&Rule) -> bool) -> Option<Rule> {
+    pub(crate) fn first(&self, mut covers: impl FnMut(&Rule) -> bool) -> Option<Rule> {
         decisive(self.rules.iter().filter(|rule| covers(rule)))
     }
 
-    fn first_with(&self, effect: Effect, mut covers: impl FnMut(&Rule) -> bool) -> Option<Rule> {
+    pub(crate) fn first_with(&self, effect: Effect, mut covers: impl FnMut(&Rule) -> bool) -> Option<Rule> {
         self.first(|rule| rule.effect == effect && covers(rule))
     }
 
@@ -341,9 +321,7 @@ impl Judge<'_> {
         }
     }
 
-    // ---- files ----
-
-    fn resolve(&self, text: &str) -> AbsPath {
+    pub(crate) fn resolve(&self, text: &str) -> AbsPath {
         let workspace = &self.request.workspace;
         match text.strip_prefix("~/") {
             Some(rest) => workspace.home.as_ref().unwrap().join(rest),
@@ -352,11 +330,11 @@ impl Judge<'_> {
         }
     }
 
-    fn real(&self, path: &AbsPath) -> Option<&AbsPath> {
+    pub(crate) fn real(&self, path: &AbsPath) -> Option<&AbsPath> {
         self.request.facts.paths.get(path)?.real.as_ref()
     }
 
-    fn inside(&self, path: &AbsPath) -> bool {
+    pub(crate) fn inside(&self, path: &AbsPath) -> bool {
         let workspace = &self.request.workspace;
         let root = self.real(&workspace.root).unwrap_or(&workspace.root);
         path.is_within(&workspace.root) && self.real(path).is_some_and(|real| real.is_within(root))
@@ -397,7 +375,7 @@ impl Judge<'_> {
     }
 
     /// The deny or ask that speaks about an access to a path, as named or where it really leads.
-    fn narrowed(&self, path: &AbsPath, effect: Effect, verbs: &[&str]) -> Option<Rule> {
+    pub(crate) fn narrowed(&self, path: &AbsPath, effect: Effect, verbs: &[&str]) -> Option<Rule> {
         self.first_with(effect, |rule| {
             verbs.contains(&rule.tool())
                 && (self.covers_spelling(rule, path)
@@ -416,7 +394,7 @@ impl Judge<'_> {
         allows(self.real(path)?).map(|_| named)
     }
 
-    fn path(&self, path: &AbsPath, access: Access, cover: Cover) -> Part {
+    pub(crate) fn path(&self, path: &AbsPath, access: Access, cover: Cover) -> Part {
         let verbs = verbs(access);
         if path.as_str() == "/dev/null" && matches!(access, Access::Read | Access::Write) {
             return allowed_by_mode();
@@ -485,7 +463,7 @@ impl Judge<'_> {
         })
     }
 
-    fn not_known(&self, source: &str, access: Access, cover: Cover) -> Part {
+    pub(crate) fn not_known(&self, source: &str, access: Access, cover: Cover) -> Part {
         if access != Access::Read {
             let words: String = source.chars().filter(|c| *c != '"').collect();
             if protects(&AbsPath::root().join(&words)) {
@@ -513,278 +491,6 @@ impl Judge<'_> {
             ActionClass::EditOutside
         })
     }
-
-    // ---- commands ----
-
-    fn line(&self, line: &str) -> Vec<Part> {
-        let workspace = &self.request.workspace;
-        let context = ShellContext {
-            cwd: workspace.cwd.clone(),
-            home: workspace.home.clone(),
-        };
-        let analysis = shell::analyse(line, &context, Limits::default());
-        let mut parts = Vec::new();
-        for (index, command) in analysis.commands.iter().enumerate() {
-            parts.extend(self.command(line, &analysis, index, command));
-        }
-        parts.extend(analysis.opaque.iter().map(|opaque| self.opaque(opaque)));
-        if parts.is_empty() {
-            parts.push(self.mode(ActionClass::NoProgram));
-        }
-        parts
-    }
-
-    fn has_scoped_command_rule(&self) -> bool {
-        self.rules
-            .iter()
-            .any(|rule| rule.effect != Effect::Allow && rule.command().is_some() && !rule.is_for_every_command())
-    }
-
-    fn allow_for_everything(&self) -> Option<Rule> {
-        self.first_with(Effect::Allow, Rule::is_for_every_command)
-            .filter(|_| self.request.mode != Mode::Plan)
-    }
-
-    fn opaque(&self, opaque: &Opaque) -> Part {
-        let never = matches!(opaque.reason, OpaqueReason::Unparsable | OpaqueReason::TooLarge);
-        if never || self.has_scoped_command_rule() {
-            if self.request.mode == Mode::Plan {
-                return self.mode(ActionClass::OpaqueCommand);
-            }
-            return unknown();
-        }
-        match self.allow_for_everything() {
-            Some(rule) => by_rule(&rule),
-            None => self.mode(ActionClass::OpaqueCommand),
-        }
-    }
-
-    fn command(&self, _line: &str, analysis: &Analysis, index: usize, command: &Command) -> Vec<Part> {
-        let wide = texts::wide(command);
-        let meets = |effect| {
-            self.first_with(effect, |rule| {
-                rule.command()
-                    .is_some_and(|pattern| wide.iter().any(|text| matchers::command(pattern, text)))
-            })
-        };
-        let (own, reach) = if let Some(rule) = meets(Effect::Deny) {
-            (by_rule(&rule), Reach::Nothing)
-        } else if command.class == CommandClass::SelfChange {
-            (self.mode(ActionClass::Protected), Reach::Nothing)
-        } else if let Some(rule) = meets(Effect::Ask) {
-            (by_rule(&rule), Reach::Nothing)
-        } else if let Some(rule) = self.perhaps_narrowed(command) {
-            (perhaps(&rule), Reach::Nothing)
-        } else {
-            self.allow_or_mode(analysis, index, command)
-        };
-        let mut parts = vec![own];
-        for access in &command.files {
-            let cover = self.cover(&reach, command, access);
-            parts.push(match &access.target {
-                FileTarget::Path(path) => self.path(path, access.access, cover),
-                FileTarget::Unknown(source) => self.not_known(source, access.access, cover),
-                FileTarget::Pattern { .. } => panic!("the generator makes no patterns of the shell"),
-            });
-        }
-        parts.extend(command.urls.iter().filter_map(|url| self.contact(url)));
-        parts.extend(self.named_files(command));
-        parts
-    }
-
-    /// A deny or ask that the command would meet if its unknown words became what they might.
-    fn perhaps_narrowed(&self, command: &Command) -> Option<Rule> {
-        let known = texts::with_gaps(command)?;
-        let first = known.split(['\0', ' ']).next().unwrap();
-        let meets = |effect| {
-            self.first_with(effect, |rule| {
-                rule.command().is_some_and(|pattern| {
-                    let words = matchers::spelled_out(pattern);
-                    let program = words.split(' ').next().unwrap();
-                    !program.contains('*') && program == first && matchers::command_with_gaps(pattern, &known)
-                })
-            })
-        };
-        meets(Effect::Deny).or_else(|| meets(Effect::Ask))
-    }
-
-    fn allow_or_mode(&self, analysis: &Analysis, index: usize, command: &Command) -> (Part, Reach) {
-        if let Some(rule) = self.allow_for_everything() {
-            return (by_rule(&rule), Reach::Everything(rule));
-        }
-        let Some(program) = command.program() else {
-            // The generator assigns `A` and `LANG`; no program looks at the first.
-            let private = command.assignments.iter().all(|assignment| assignment.name == "A");
-            let class = if command.words.is_empty() && private {
-                ActionClass::NoProgram
-            } else {
-                ActionClass::OtherCommand
-            };
-            return (self.mode(class), Reach::Nothing);
-        };
-        let sudo = command
-            .seen_through
-            .iter()
-            .any(|context| matches!(context, Context::Changing(_)));
-        let system = self.is_system_program(program);
-        if command.class == CommandClass::Other || system || program.contains('/') {
-            let allowed = if sudo {
-                // Only a rule that says so: on the command that wraps this one.
-                let outer = analysis.commands[..index]
-                    .iter()
-                    .rev()
-                    .find(|outer| outer.program() == Some("sudo"));
-                outer.and_then(|outer| self.allowed(outer))
-            } else {
-                self.allowed(command)
-            };
-            if let Some(rule) = allowed {
-                let reach = if rule.is_exact() {
-                    Reach::Exact(rule.clone())
-                } else {
-                    Reach::Wildcard(rule.clone())
-                };
-                return (by_rule(&rule), reach);
-            }
-        }
-        let known = system && !sudo && command.assignments_harmless();
-        (self.by_class(analysis, index, command, known), Reach::Nothing)
-    }
-
-    /// The allow for a command by its words; one without a wildcard first.
-    fn allowed(&self, command: &Command) -> Option<Rule> {
-        let narrow = texts::narrow(command);
-        let covers = |rule: &Rule| {
-            rule.command()
-                .is_some_and(|pattern| narrow.iter().any(|text| matchers::command(pattern, text)))
-                && !rule.is_for_every_command()
-        };
-        let exact = self.first_with(Effect::Allow, |rule| rule.is_exact() && covers(rule));
-        let escapes = command.escape_option().is_some() && command.class != CommandClass::Wrapper;
-        exact.or_else(|| self.first_with(Effect::Allow, covers).filter(|_| !escapes))
-    }
-
-    fn by_class(&self, analysis: &Analysis, index: usize, command: &Command, known: bool) -> Part {
-        let tee = command.program() == Some("tee") && !command.files.is_empty();
-        let looking_is_free = self.request.mode.answer(ActionClass::ReadOnlyCommand) == Answer::Allow;
-        let quiet = match &self.request.facts.repository {
-            Repository::Known { executing_keys, .. } => executing_keys.is_empty() || self.request.facts.project_trusted,
-            Repository::None => true,
-            Repository::Unknown => false,
-        };
-        self.mode(match command.class {
-            _ if !known => ActionClass::OtherCommand,
-            _ if tee => ActionClass::FileCommand,
-            CommandClass::ReadOnly => ActionClass::ReadOnlyCommand,
-            CommandClass::ReadOnlyGit if quiet && !self.moved_before(analysis, index) => ActionClass::ReadOnlyCommand,
-            CommandClass::FileChange if !command.files.is_empty() => ActionClass::FileCommand,
-            CommandClass::ChangeDirectory if !looking_is_free => ActionClass::ReadOnlyCommand,
-            CommandClass::ChangeDirectory => {
-                // The generator changes to a folder once in a line.
-                let folder = self.resolve(command.words[1].literal().unwrap());
-                if self.inside(&folder) {
-                    ActionClass::ReadInside
-                } else {
-                    ActionClass::ReadOutside
-                }
-            }
-            CommandClass::Wrapper if matches!(command.program(), Some("bash" | "timeout")) => return allowed_by_mode(),
-            _ => ActionClass::OtherCommand,
-        })
-    }
-
-    fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
-        analysis.commands[..index].iter().any(|before| {
-            before.class == CommandClass::ChangeDirectory
-                && self.resolve(before.words[1].literal().unwrap()) != self.request.workspace.cwd
-        })
-    }
-
-    fn is_system_program(&self, name: &str) -> bool {
-        let builtins = ["cd", "echo", "true", "eval"];
-        let root = &self.request.workspace.root;
-        !name.contains('/')
-            && (builtins.contains(&name)
-                || matches!(self.request.facts.programs.get(name), Some(Some(found)) if !found.is_within(root)))
-    }
-
-    /// What a rule on a command says about the files that the command touches: decision 0010.
-    fn cover(&self, reach: &Reach, command: &Command, access: &FileAccess) -> Cover {
-        let (inside, unknown) = match &access.target {
-            FileTarget::Path(path) => (self.inside(path), false),
-            _ => (false, true),
-        };
-        let shapes = matches!(
-            command.program(),
-            Some("mkdir" | "touch" | "rm" | "rmdir" | "unlink" | "chmod" | "ln" | "git")
-        );
-        match reach {
-            Reach::Nothing => None,
-            Reach::Everything(rule) => Some(rule.clone()),
-            _ if access.redirection => None,
-            Reach::Exact(rule) => Some(rule.clone()),
-            Reach::Wildcard(rule) => match access.access {
-                Access::Read if inside || unknown => Some(rule.clone()),
-                Access::Write if inside && shapes => Some(rule.clone()),
-                Access::Delete | Access::DeleteTree if inside => Some(rule.clone()),
-                _ => None,
-            },
-        }
-    }
-
-    /// Denies and asks on hosts hold for commands that contact them.
-    fn contact(&self, url: &str) -> Option<Part> {
-        let host = host_of(url).unwrap();
-        let rule = self.first(|rule| rule.effect != Effect::Allow && fetches(rule, &host))?;
-        Some(by_rule(&rule))
-    }
-
-    /// A program that is not known may read any file that it names.
-    fn named_files(&self, command: &Command) -> Vec<Part> {
-        let git = command.program_name() == Some("git");
-        let texts = command
-            .program_name()
-            .is_none_or(|program| matches!(program, "echo" | "grep" | "find"));
-        let relevant =
-            git || command.class == CommandClass::Other || (command.class == CommandClass::ReadOnly && !texts);
-        if !relevant {
-            return Vec::new();
-        }
-        let known = |path: &AbsPath| {
-            command
-                .files
-                .iter()
-                .any(|access| matches!(&access.target, FileTarget::Path(own) if own == path))
-        };
-        let mut parts = Vec::new();
-        for word in command.words.iter().skip(1).filter_map(Word::literal) {
-            let candidates: Vec<&str> = if git {
-                word.split_once(':').map(|(_, path)| path).into_iter().collect()
-            } else {
-                let value = word.split_once('=').map(|(_, value)| value);
-                let file = word.rsplit_once('@').map(|(_, file)| file);
-                std::iter::once(word).chain(value).chain(file).collect()
-            };
-            for text in candidates {
-                let fine = !text.is_empty() && text != "/" && !text.contains("://") && !word.contains(' ');
-                let path = self.resolve(text);
-                if !fine || known(&path) {
-                    continue;
-                }
-                let spellings = || std::iter::once(&path).chain(self.real(&path));
-                let own = &self.request.facts.own_secret_paths;
-                if own.iter().any(|own| spellings().any(|path| path.is_within(own))) {
-                    parts.push(secret());
-                    continue;
-                }
-                let rule = self
-                    .narrowed(&path, Effect::Deny, &["Read"])
-                    .or_else(|| self.narrowed(&path, Effect::Ask, &["Read"]));
-                parts.extend(rule.as_ref().map(perhaps));
-            }
-        }
-        parts
-    }
 }
 
 fn protects(path: &AbsPath) -> bool {
@@ -799,7 +505,7 @@ fn verbs(access: Access) -> &'static [&'static str] {
     }
 }
 
-fn fetches(rule: &Rule, host: &str) -> bool {
+pub(crate) fn fetches(rule: &Rule, host: &str) -> bool {
     rule.tool() == "WebFetch"
         && rule
             .inner()

@@ -13,6 +13,7 @@
     reason = "a test program stops at the first surprise, and says what it met"
 )]
 
+mod commands;
 mod generate;
 mod judge;
 mod matchers;
