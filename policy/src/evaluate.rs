@@ -25,6 +25,8 @@ mod tools;
 mod touched;
 mod world;
 
+use std::borrow::Cow;
+
 use crate::{
     Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict, decision::Obligation,
     mode::ActionClass, request::Interactivity, rule::Matcher, ruleset::RuleId, shell::Access,
@@ -277,12 +279,11 @@ struct ToolRules {
 }
 
 /// A subject as messages show it.
-fn short(subject: &str) -> String {
-    let mut out: String = subject.chars().take(MAX_SUBJECT).collect();
-    if out.len() < subject.len() {
-        out.push('…');
+fn short(subject: &str) -> Cow<'_, str> {
+    match subject.char_indices().nth(MAX_SUBJECT) {
+        None => Cow::Borrowed(subject),
+        Some((end, _)) => Cow::Owned(format!("{}…", subject.get(..end).unwrap_or_default())),
     }
-    out
 }
 
 fn user_message(part: &Part, parts: usize) -> String {
