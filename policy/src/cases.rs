@@ -111,7 +111,7 @@ impl Case {
             return out;
         };
         let deciding = deciding_rules(decision);
-        let is = |rule: &RuleRef, word: &String| rule.text == *word || rule.name.as_ref() == Some(word);
+        let is = |rule: &RuleRef, word: &String| *rule.text == **word || rule.name.as_deref() == Some(word);
         for word in because {
             if !deciding.iter().any(|rule| is(rule, word)) {
                 out.push(format!("the rule `{word}` was to decide, and did not"));

@@ -14,7 +14,7 @@ mod schema;
 pub(crate) use examples::covers;
 pub(crate) use scan::Lines;
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 pub(crate) use allowlists::in_force;
 pub use allowlists::{Allowlists, AutoRun};
@@ -104,6 +104,17 @@ impl PolicyDocument {
     /// All faults, in the order of the text; never empty.
     pub fn parse(text: &str, origin: DocumentOrigin) -> Result<Self, Vec<Fault>> {
         read::document(text, origin)
+    }
+
+    /// A document that holds these rules and says nothing else.
+    pub(crate) fn of_rules(origin: DocumentOrigin, rules: Vec<Rule>) -> Self {
+        Self {
+            origin,
+            rules,
+            settings: Settings::default(),
+            allowlists: Allowlists::default(),
+            warnings: Vec::new(),
+        }
     }
 
     /// What a document with faults denies and asks for, as far as it can be read. It widens nothing: no allow rule, no
@@ -210,6 +221,8 @@ impl<'a> Entry<'a> {
 /// Collects the rules of a document, list by list: exceptions (`!pattern`) count for earlier rules of their list.
 struct RuleList {
     document: PolicyDocument,
+    /// The document's name, which its rules share.
+    name: Arc<str>,
     effect: Effect,
     /// Where the list that is being read begins in `document.rules`.
     start: usize,
@@ -218,6 +231,7 @@ struct RuleList {
 impl RuleList {
     fn new(origin: DocumentOrigin) -> Self {
         Self {
+            name: origin.name.as_str().into(),
             document: PolicyDocument {
                 origin,
                 rules: Vec::new(),
@@ -257,14 +271,14 @@ impl RuleList {
                     when: entry.when,
                     source: RuleRef {
                         layer: self.document.origin.layer,
-                        document: self.document.origin.name.clone(),
+                        document: self.name.clone(),
                         line: entry.line,
                         column: entry.column,
-                        text: entry.text.to_owned(),
-                        name: entry.name,
+                        text: entry.text.into(),
+                        name: entry.name.map(Into::into),
                         effect: self.effect,
                     },
-                    advice: entry.advice,
+                    advice: entry.advice.map(Into::into),
                 });
                 Ok(self.document.rules.last())
             }
@@ -296,7 +310,8 @@ impl RuleList {
         }
     }
 
-    fn finish(self) -> PolicyDocument {
+    fn finish(mut self) -> PolicyDocument {
+        self.document.rules.shrink_to_fit();
         self.document
     }
 }

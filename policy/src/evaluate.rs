@@ -35,12 +35,15 @@ mod touched;
 mod trees;
 mod world;
 
+use std::borrow::Cow;
+
 use crate::{
     Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict,
     decision::Obligation,
     mode::{ActionClass, Guard},
     request::Interactivity,
     rule::Matcher,
+    ruleset::RuleId,
     shell::Access,
 };
 
@@ -157,12 +160,17 @@ impl World<'_> {
         if let Some(part) = self.judge_repository() {
             return (vec![part], Vec::new());
         }
-        let mut parts: Vec<Part> = self.judge_tool(Effect::Deny).into_iter().collect();
-        if parts.is_empty() {
-            parts.extend(self.judge_tool(Effect::Ask));
-        }
+        let rules = self.tool_rules();
+        let judged = |effect| {
+            self.tool_rule(&rules, effect)
+                .map(|id| Part::by_rule(self, id, &call.tool_name))
+        };
+        let mut parts: Vec<Part> = judged(Effect::Deny)
+            .or_else(|| judged(Effect::Ask))
+            .into_iter()
+            .collect();
         let mut obligations = Vec::new();
-        let tool_allow = self.tool_rule(Effect::Allow);
+        let tool_allow = self.tool_rule(&rules, Effect::Allow);
         let cover = tool_allow.map_or(files::Cover::None, files::Cover::Rule);
         match &call.action {
             Action::Shell { command } => {
@@ -272,15 +280,25 @@ impl World<'_> {
         self.request.mode != Mode::Plan && facts.failures.is_empty() && (facts.vouched || !self.rests_on_the_host())
     }
 
-    /// The strictest rule on the tool itself or a field of its input, with this effect.
-    fn tool_rule(&self, effect: Effect) -> Option<crate::ruleset::RuleId> {
+    /// Rules that can be on the tool itself or on a field of its input.
+    fn tool_rules(&self) -> ToolRules {
         let call = &self.request.call;
         let names = tools::names(&call.action, &call.tool_name);
         let index = self.rules.index();
-        names
+        let of_fields = call.input.keys().flat_map(|field| index.parameters(field)).copied();
+        let ids = names
             .iter()
             .flat_map(|name| index.tools(name))
-            .chain(index.parameters().iter().copied())
+            .chain(of_fields)
+            .collect();
+        ToolRules { names, ids }
+    }
+
+    /// The strictest rule on the tool itself or a field of its input, with this effect.
+    fn tool_rule(&self, ToolRules { names, ids }: &ToolRules, effect: Effect) -> Option<RuleId> {
+        let call = &self.request.call;
+        ids.iter()
+            .copied()
             .filter(|id| {
                 self.rule(*id).is_some_and(|rule| {
                     rule.effect == effect
@@ -289,13 +307,13 @@ impl World<'_> {
                             Matcher::Tool(own) if effect == Effect::Allow => *own == call.tool_name,
                             Matcher::Tool(own) => names.contains(own),
                             Matcher::Tools(pattern) => names.iter().any(|name| pattern.matches(name)),
-                            Matcher::Parameter { tool, name, value } => {
-                                names.contains(tool)
+                            Matcher::Parameter(own) => {
+                                names.contains(&own.tool)
                                     && call
                                         .input
-                                        .get(name)
+                                        .get(&own.name)
                                         .and_then(tools::scalar)
-                                        .is_some_and(|text| value.matches(&text))
+                                        .is_some_and(|text| own.value.matches(&text))
                             }
                             _ => false,
                         }
@@ -303,20 +321,20 @@ impl World<'_> {
             })
             .min()
     }
+}
 
-    fn judge_tool(&self, effect: Effect) -> Option<Part> {
-        self.tool_rule(effect)
-            .map(|id| Part::by_rule(self, id, &self.request.call.tool_name))
-    }
+/// The names under which rules may speak about a tool, and the rules that may.
+struct ToolRules {
+    names: Vec<String>,
+    ids: Vec<RuleId>,
 }
 
 /// A subject as messages show it.
-fn short(subject: &str) -> String {
-    let mut out: String = subject.chars().take(MAX_SUBJECT).collect();
-    if out.len() < subject.len() {
-        out.push('…');
+fn short(subject: &str) -> Cow<'_, str> {
+    match subject.char_indices().nth(MAX_SUBJECT) {
+        None => Cow::Borrowed(subject),
+        Some((end, _)) => Cow::Owned(format!("{}…", subject.get(..end).unwrap_or_default())),
     }
-    out
 }
 
 fn user_message(part: &Part, parts: usize) -> String {

@@ -128,12 +128,12 @@ impl Linter<'_> {
         let source = &at.rule.source;
         let finding = Finding {
             code,
-            document: source.document.clone(),
+            document: source.document.to_string(),
             layer: source.layer,
             span: span(linted.text, source),
             line: source.line,
             column: source.column,
-            rule: source.text.clone(),
+            rule: source.text.to_string(),
             reason: reason.into(),
             fix: fix.into(),
         };

@@ -8,10 +8,11 @@ mod cursor;
 mod host;
 mod mcp;
 mod parse;
+mod print;
 mod regex;
 mod text;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::{Effect, Layer, path::PathPattern};
 
@@ -20,6 +21,7 @@ pub use cursor::{mcp_entry, terminal_entry};
 pub(crate) use host::percent_decoded;
 pub use host::{HostPattern, file_of, host_of, is_deceptive};
 pub use mcp::McpPattern;
+pub(crate) use mcp::{McpKey, plain as plain_mcp_name};
 pub use parse::{InvalidRule, ParsedRule, parse};
 pub use regex::RegexPattern;
 pub use text::TextPattern;
@@ -78,7 +80,7 @@ pub struct Rule {
     /// Where it stands.
     pub source: RuleRef,
     /// For the agent: what to do instead. From the document's `advice`.
-    pub advice: Option<String>,
+    pub advice: Option<Arc<str>>,
 }
 
 impl Rule {
@@ -90,7 +92,7 @@ impl Rule {
 }
 
 /// What a rule covers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matcher {
     /// Every tool: `*`, in deny and ask only.
     EveryTool,
@@ -114,18 +116,22 @@ pub enum Matcher {
     /// Skills.
     Skill(SkillPattern),
     /// A top-level scalar field of a tool's input, in deny and ask only: `Agent(model:opus)`.
-    Parameter {
-        /// The tool.
-        tool: String,
-        /// The field.
-        name: String,
-        /// Its value.
-        value: TextPattern,
-    },
+    Parameter(Box<ParameterPattern>),
     /// Another tool, by its exact name.
     Tool(String),
     /// Other tools, by a name with `*`, in deny and ask only.
     Tools(TextPattern),
+}
+
+/// Which values of a field of a tool's input a rule covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterPattern {
+    /// The tool.
+    pub tool: String,
+    /// The field.
+    pub name: String,
+    /// Its value.
+    pub value: TextPattern,
 }
 
 /// What a path rule is about.
@@ -162,21 +168,21 @@ impl SkillPattern {
     }
 }
 
-/// Where a rule stands, for people.
+/// Where a rule stands, for people. A copy shares its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRef {
     /// The layer.
     pub layer: Layer,
     /// The document: a path, `team policy v3`, `--allowedTools`, `built in`.
-    pub document: String,
+    pub document: Arc<str>,
     /// Line, counted from 1; 0 if there is none.
     pub line: u32,
     /// Column in characters, counted from 1; 0 if there is none.
     pub column: u32,
     /// The rule as written.
-    pub text: String,
+    pub text: Arc<str>,
     /// Its author's name for it.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     /// What it carries.
     pub effect: Effect,
 }

@@ -5,24 +5,22 @@
 
 mod index;
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
-    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
-    controls::Controls,
-    document::AutoRun,
-    mode::RunPolicy,
-    protected::Switches,
-    rule::{Matcher, TextPattern},
+    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule, controls::Controls, document::AutoRun,
+    mode::RunPolicy, protected::Switches,
 };
 
-pub(crate) use index::{Index, RuleId};
+pub(crate) use index::{Bases, Index, RuleId};
 
 /// What is in force: the documents of all layers, merged and indexed. Immutable; shared between requests.
 #[derive(Clone, Debug)]
 pub struct EffectiveRuleset {
-    /// All rules in force, strictest effect first, then highest layer first: the first that matches decides.
-    rules: Vec<RuleInForce>,
+    /// The documents whose rules are in force.
+    documents: Vec<InDocument>,
+    /// Where all rules in force stand, strictest effect first, then highest layer first: the first that matches decides.
+    rules: Box<[Position]>,
     /// The folders that `/x` stands for in their documents, each once; `None` = the workspace root.
     places: Vec<Option<AbsPath>>,
     index: Index,
@@ -37,10 +35,25 @@ pub struct EffectiveRuleset {
     controls: Vec<Controls>,
 }
 
-/// A rule, and what `/x` stands for in it.
+/// A document, and what `/x` stands for in it.
 #[derive(Clone, Debug)]
-pub(crate) struct RuleInForce {
-    pub(crate) rule: Rule,
+struct InDocument {
+    document: Arc<PolicyDocument>,
+    /// Which of [`EffectiveRuleset::places`].
+    place: usize,
+}
+
+/// A rule's document and its place there. Rules stay where they were read: a ruleset shares them with its documents.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    document: u32,
+    rule: u32,
+}
+
+/// A rule in force, and what `/x` stands for in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InForce<'r> {
+    pub(crate) rule: &'r Rule,
     /// Which of [`EffectiveRuleset::places`].
     pub(crate) place: usize,
 }
@@ -65,9 +78,33 @@ impl EffectiveRuleset {
             let trusted = project_trusted || !layer.is_inside_project();
             trusted && (layer >= Layer::Team || !managed_only)
         };
-        let mut rules = Vec::new();
+        let mut sorted = Vec::new();
+        let mut held: Vec<InDocument> = Vec::new();
         let mut places: Vec<Option<AbsPath>> = Vec::new();
         let mut directories = Vec::new();
+        let mut names: Vec<&String> = documents.iter().map(|document| &document.origin.name).collect();
+        names.sort_unstable();
+        let mut place = |origin: &DocumentOrigin| {
+            let known = places.iter().position(|known| *known == origin.folder);
+            known.unwrap_or_else(|| {
+                places.push(origin.folder.clone());
+                places.len() - 1
+            })
+        };
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let mut hold = |document: Arc<PolicyDocument>, place: usize, keep: &dyn Fn(&Rule) -> bool| {
+            let origin = &document.origin;
+            let name = names.partition_point(|name| **name < origin.name);
+            for (index, rule) in document.rules.iter().enumerate().filter(|(_, rule)| keep(rule)) {
+                let position = Position {
+                    document: number(held.len()),
+                    rule: number(index),
+                };
+                let rank = (Reverse((rule.effect, origin.layer)), name);
+                sorted.push((rank, (rule.source.line, rule.source.column, position.rule), position));
+            }
+            held.push(InDocument { document, place });
+        };
         let mut permitted_modes: Option<Vec<Mode>> = None;
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
@@ -75,20 +112,12 @@ impl EffectiveRuleset {
         let mut controls = Vec::new();
         let mut run = RunPolicy::default();
         for document in documents {
-            let DocumentOrigin { layer, folder, .. } = &document.origin;
+            let origin = &document.origin;
+            let DocumentOrigin { layer, folder, .. } = origin;
             let settings = &document.settings;
-            let place = places.iter().position(|known| known == folder).unwrap_or_else(|| {
-                places.push(folder.clone());
-                places.len() - 1
+            hold(document.clone(), place(origin), &|rule| {
+                rule.effect != Effect::Allow || counts(*layer)
             });
-            for rule in &document.rules {
-                if rule.effect != Effect::Allow || counts(*layer) {
-                    rules.push(RuleInForce {
-                        rule: rule.clone(),
-                        place,
-                    });
-                }
-            }
             if counts(*layer) {
                 directories.extend(settings.additional_directories.iter().map(|text| Directory {
                     text: text.clone(),
@@ -123,29 +152,23 @@ impl EffectiveRuleset {
             }
         }
         let (entries, auto_run) = crate::document::in_force(documents, counts);
-        for (document, rule) in entries {
-            let folder = documents
-                .get(document)
-                .and_then(|document| document.origin.folder.as_ref());
-            if let Some(place) = places.iter().position(|known| known.as_ref() == folder) {
-                rules.push(RuleInForce {
-                    rule: rule.clone(),
-                    place,
-                });
-            }
+        for entries in entries.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some(document) = entries.first().and_then(|(number, _)| documents.get(*number)) else {
+                continue;
+            };
+            let list = Arc::new(PolicyDocument::of_rules(
+                document.origin.clone(),
+                entries.iter().map(|(_, rule)| (*rule).clone()).collect(),
+            ));
+            hold(list, place(&document.origin), &|_| true);
         }
-        rules.sort_by(|a, b| {
-            let key = |item: &RuleInForce| (item.rule.effect, item.rule.source.layer);
-            key(b)
-                .cmp(&key(a))
-                .then_with(|| a.rule.source.document.cmp(&b.rule.source.document))
-                .then_with(|| {
-                    (a.rule.source.line, a.rule.source.column).cmp(&(b.rule.source.line, b.rule.source.column))
-                })
-        });
+        sorted.sort_by_key(|(rank, place, _)| (*rank, *place));
+        let rules: Box<[Position]> = sorted.into_iter().map(|(.., position)| position).collect();
+        let index = Index::build(rules.iter().filter_map(|position| in_force(&held, *position)));
         Self {
-            index: Index::build(&rules),
+            index,
             rules,
+            documents: held,
             places,
             directories,
             permitted_modes,
@@ -252,11 +275,19 @@ impl EffectiveRuleset {
     }
 
     /// The rule behind an id.
-    pub(crate) fn get(&self, id: RuleId) -> Option<&RuleInForce> {
-        self.rules.get(id.0)
+    pub(crate) fn get(&self, id: RuleId) -> Option<InForce<'_>> {
+        in_force(&self.documents, *self.rules.get(id.0 as usize)?)
     }
 
-    /// The folders that `/x` stands for, by the number in [`RuleInForce::place`].
+    /// All rules in force, in the order in which they decide.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules
+            .iter()
+            .filter_map(|position| in_force(&self.documents, *position))
+            .map(|item| item.rule)
+    }
+
+    /// The folders that `/x` stands for, by the number in [`InForce::place`].
     pub(crate) fn places(&self) -> &[Option<AbsPath>] {
         &self.places
     }
@@ -288,10 +319,12 @@ fn strictness(mode: Mode) -> u8 {
     }
 }
 
-/// Whether a deny or ask could be hidden in a command that is not understood.
-fn narrows_commands(rule: &Rule) -> bool {
-    rule.effect != Effect::Allow
-        && matches!(&rule.matcher, Matcher::Shell(pattern) if !TextPattern::is_everything(pattern))
+fn in_force(documents: &[InDocument], position: Position) -> Option<InForce<'_>> {
+    let held = documents.get(position.document as usize)?;
+    Some(InForce {
+        rule: held.document.rules.get(position.rule as usize)?,
+        place: held.place,
+    })
 }
 
 #[cfg(test)]

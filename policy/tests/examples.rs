@@ -70,7 +70,7 @@ fn run(name: &str, tests: &str, policy: &str) -> Vec<String> {
     }
     let covered = coverage.documents();
     let rules = covered.iter().flat_map(|document| &document.not_reached);
-    rules.map(|rule| rule.text.clone()).collect()
+    rules.map(|rule| rule.text.to_string()).collect()
 }
 
 #[test]

@@ -164,7 +164,7 @@ proptest! {
         higher in document(), allow in proptest::sample::subsequence(RULES, 1..6), request in asked(),
     ) {
         let only_narrow = {
-            let keep = |effect| higher.rules.iter().filter(move |rule| rule.effect == effect).map(|rule| rule.source.text.as_str());
+            let keep = |effect| higher.rules.iter().filter(move |rule| rule.effect == effect).map(|rule| &*rule.source.text);
             let ask: Vec<&str> = keep(portcullis_policy::Effect::Ask).collect();
             let deny: Vec<&str> = keep(portcullis_policy::Effect::Deny).collect();
             rules(Layer::Team, &[], &ask, &deny)

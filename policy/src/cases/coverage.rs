@@ -17,7 +17,7 @@ pub struct Coverage {
 type Place = (String, u32, u32);
 
 fn place(rule: &RuleRef) -> Place {
-    (rule.document.clone(), rule.line, rule.column)
+    (rule.document.to_string(), rule.line, rule.column)
 }
 
 /// The rules of one document.
@@ -55,9 +55,9 @@ impl Coverage {
     pub fn documents(&self) -> Vec<Covered> {
         let mut out: Vec<Covered> = Vec::new();
         for (rule, reached) in self.rules.values() {
-            if out.last().is_none_or(|last| last.document != rule.document) {
+            if out.last().is_none_or(|last| *last.document != *rule.document) {
                 out.push(Covered {
-                    document: rule.document.clone(),
+                    document: rule.document.to_string(),
                     rules: 0,
                     not_reached: Vec::new(),
                 });
@@ -90,7 +90,7 @@ mod tests {
         coverage.reach(&file.cases[0].decide());
         coverage.add(&file.documents[0]);
         let [covered] = <[Covered; 1]>::try_from(coverage.documents()).unwrap();
-        let not_reached: Vec<&str> = covered.not_reached.iter().map(|rule| rule.text.as_str()).collect();
+        let not_reached: Vec<&str> = covered.not_reached.iter().map(|rule| &*rule.text).collect();
         assert_eq!((covered.rules, not_reached), (3, vec!["Bash(rm x)"]));
     }
 }

@@ -65,6 +65,6 @@ pub(crate) fn covers(rule: &Rule, example: &str) -> Option<bool> {
         Matcher::Agent(kind) => kind.as_deref().is_none_or(|kind| kind == example),
         Matcher::Tool(name) => name == example,
         Matcher::Tools(pattern) => pattern.matches(example),
-        Matcher::EveryTool | Matcher::WebSearch(_) | Matcher::Parameter { .. } => return None,
+        Matcher::EveryTool | Matcher::WebSearch(_) | Matcher::Parameter(_) => return None,
     })
 }

@@ -111,10 +111,10 @@ impl RuleList {
                 when: None,
                 source: RuleRef {
                     layer: self.document.origin.layer,
-                    document: self.document.origin.name.clone(),
+                    document: self.name.clone(),
                     line: line_number,
                     column,
-                    text: text.trim_end().to_owned(),
+                    text: text.trim_end().into(),
                     name: None,
                     effect: Effect::Deny,
                 },

@@ -76,10 +76,9 @@ impl World<'_> {
         effect: Effect,
         mut covers: impl FnMut(&crate::rule::TextPattern) -> bool,
     ) -> Option<RuleId> {
-        ids.iter().copied().find(|id| {
-            self.rule(*id).is_some_and(|rule| {
-                rule.effect == effect && matches!(&rule.matcher, Matcher::Shell(pattern) if covers(pattern))
-            })
+        self.rules.index().with_effect(ids, effect).iter().copied().find(|id| {
+            self.rule(*id)
+                .is_some_and(|rule| matches!(&rule.matcher, Matcher::Shell(pattern) if covers(pattern)))
         })
     }
 
@@ -93,8 +92,8 @@ impl World<'_> {
     }
 
     fn rule_for_everything(&self) -> Option<RuleId> {
-        let ids = self.rules.index().shell(std::iter::empty());
-        self.shell_rule(&ids, Effect::Allow, crate::rule::TextPattern::is_everything)
+        let mut ids = self.rules.index().every_command(Effect::Allow).iter().copied();
+        ids.find(|id| self.rule(*id).is_some())
     }
 
     fn judge_command(&self, line: &str, analysis: &Analysis, index: usize, command: &Command, parts: &mut Vec<Part>) {
@@ -105,7 +104,7 @@ impl World<'_> {
             .collect();
         let subject = display(command);
         let wide = texts::wide(command);
-        let ids = self.rules.index().shell(texts::programs(&wide));
+        let ids = self.rules.index().commands(wide.iter().map(String::as_str));
         let matching = |effect| self.shell_rule(&ids, effect, |pattern| wide.iter().any(|text| pattern.matches(text)));
         let (own, reach) = if let Some(id) = matching(Effect::Deny) {
             let part = if texts::is_guess(line, analysis, command) {
@@ -175,8 +174,8 @@ impl World<'_> {
             .first()
             .and_then(|piece| piece.split(' ').next())
             .unwrap_or_default();
-        let ids = self.rules.index().shell(std::iter::once(first));
-        let meets = |effect| self.shell_rule(&ids, effect, |pattern| pattern.may_match(&known));
+        let ids = self.rules.index().commands_of_program(first);
+        let meets = |effect| self.shell_rule(ids, effect, |pattern| pattern.may_match(&known));
         meets(Effect::Deny).or_else(|| meets(Effect::Ask))
     }
 
@@ -230,7 +229,7 @@ impl World<'_> {
     /// The rule whose text covers a command; among those that are suspended, or among those that are not.
     fn covered_by_text(&self, command: &Command, suspended: bool) -> Option<RuleId> {
         let narrow = texts::narrow(command);
-        let ids = self.rules.index().shell(texts::programs(&narrow));
+        let ids = self.rules.index().commands(narrow.iter().map(String::as_str));
         let escapes = escapes(command);
         let exact_first = |id: &RuleId| {
             let exact = matches!(self.rule(*id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact());

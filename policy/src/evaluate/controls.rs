@@ -157,7 +157,16 @@ impl World<'_> {
 
     /// What rules and the mode say about the tool, once its server is approved.
     fn judge_mcp_tool(&self, server: &str, tool: &str, found: &[(&McpServer, String)], subject: String) -> Part {
-        let ids = self.rules.index().mcp(server);
+        let index = self.rules.index();
+        let names = found
+            .iter()
+            .map(|(definition, tool)| (definition.name.as_str(), tool.as_str()));
+        let mut ids: Vec<crate::ruleset::RuleId> = std::iter::once((server, tool))
+            .chain(names)
+            .flat_map(|(server, tool)| index.mcp(server, tool))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
         let covers = |rule: &Rule| match &rule.matcher {
             Matcher::Mcp(pattern) if rule.effect == Effect::Allow => {
                 // A server's own name may hold what ends a name in the call: then the rule has to mean that server.

@@ -6,7 +6,7 @@ use crate::{
     mode::{ActionClass, Guard, is_below_plans},
     path::plain,
     protected,
-    rule::PathVerb,
+    rule::{Matcher, PathVerb, Rule},
     ruleset::RuleId,
     shell::Access,
 };
@@ -105,7 +105,26 @@ impl World<'_> {
     }
 
     fn strictest(&self, ids: impl Iterator<Item = RuleId>, mut covers: impl FnMut(RuleId) -> bool) -> Option<RuleId> {
-        ids.filter(|id| covers(*id)).min()
+        ids.filter(|id| self.rule(*id).is_some() && covers(*id)).min()
+    }
+
+    /// Of rules on files those with an effect that are about one of some verbs, in order.
+    fn on_verbs(&self, ids: &[RuleId], effect: Effect, verbs: &[PathVerb]) -> Vec<RuleId> {
+        let about = |rule: &Rule| matches!(&rule.matcher, Matcher::Path { verb, .. } if verbs.contains(verb));
+        let ids = self.rules.index().with_effect(ids, effect).iter().copied();
+        ids.filter(|id| self.rule(*id).is_some_and(about)).collect()
+    }
+
+    /// The strictest deny or ask of one effect that covers a path, of those in `ids`.
+    fn covering(&self, path: &AbsPath, ids: &[RuleId], effect: Effect, verbs: &[PathVerb]) -> Option<RuleId> {
+        let mut ids = self.on_verbs(ids, effect, verbs).into_iter();
+        ids.find(|id| self.deny_covers(*id, path))
+    }
+
+    /// The strictest deny or ask that covers a path, of those in `ids`.
+    pub(super) fn narrowed(&self, path: &AbsPath, ids: &[RuleId], verbs: &[PathVerb]) -> Option<RuleId> {
+        self.covering(path, ids, Effect::Deny, verbs)
+            .or_else(|| self.covering(path, ids, Effect::Ask, verbs))
     }
 
     /// Judges an access to a known path. `cover` is what allows it already.
@@ -123,7 +142,8 @@ impl World<'_> {
                 "it holds Portcullis' own secrets",
             );
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Deny), |id| self.deny_covers(id, path)) {
+        let ids = self.rules_on(path);
+        if let Some(id) = self.covering(path, &ids, Effect::Deny, verbs(access)) {
             return Part::by_rule(self, id, subject);
         }
         if access != Access::Read {
@@ -152,7 +172,7 @@ impl World<'_> {
             }
             own_plan = plan;
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| self.deny_covers(id, path)) {
+        if let Some(id) = self.covering(path, &ids, Effect::Ask, verbs(access)) {
             return Part::by_rule(self, id, subject);
         }
         if own_plan == Plan::Known {
@@ -163,8 +183,8 @@ impl World<'_> {
         if let Cover::Rule(id) = cover {
             return Part::by_rule(self, id, subject).unless_unknown(known, unknown);
         }
-        let allows = self.rules.index().paths(allow_verb(access), Effect::Allow);
-        if let Some(id) = self.allow_covering(allows, path) {
+        let allows = self.on_verbs(&ids, Effect::Allow, &[allow_verb(access)]);
+        if let Some(id) = self.allow_covering(&allows, path) {
             return Part::by_rule(self, id, subject);
         }
         let inside = self.is_inside(path);
@@ -271,7 +291,8 @@ impl World<'_> {
                 "it can reach Portcullis' own secrets",
             );
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Deny), |id| self.deny_covers(id, folder)) {
+        let ids = self.rules_on(folder);
+        if let Some(id) = self.covering(folder, &ids, Effect::Deny, verbs(access)) {
             return Part::by_rule(self, id, subject);
         }
         let may = "it can expand to what this rule is about:";
@@ -316,11 +337,12 @@ impl World<'_> {
         if let Some(id) = met {
             return Part::perhaps(self, id, subject, may);
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| {
-            self.deny_covers(id, folder)
-                || (self.deny_meets(id, folder, pattern)
-                    && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern)))
-        }) {
+        let met = self.strictest(self.ids(access, Effect::Ask), |id| {
+            self.deny_meets(id, folder, pattern)
+                && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern))
+        });
+        let covering = self.covering(folder, &ids, Effect::Ask, verbs(access));
+        if let Some(id) = covering.into_iter().chain(met).min() {
             return Part::by_rule(self, id, subject);
         }
         let known = self.real(folder).is_some();
@@ -330,17 +352,17 @@ impl World<'_> {
         }
         // A name that only a wildcard covers: a rule that covers it covers all names there.
         let any_name = folder.join("\u{1}any\u{1}");
-        let allows = self.rules.index().paths(allow_verb(access), Effect::Allow);
+        let allow_verb = [allow_verb(access)];
         // Where the folder is no link, the spelling of a name in it decides.
         let by_name = || {
             let covers = |id: &RuleId| self.covers_name(*id, &any_name);
-            allows
-                .iter()
-                .copied()
+            self.on_verbs(&self.rules_on(&any_name), Effect::Allow, &allow_verb)
+                .into_iter()
                 .find(covers)
                 .filter(|_| self.is_plain_folder(folder))
         };
-        if let Some(id) = self.allow_covering(allows, folder).or_else(by_name) {
+        let allows = self.on_verbs(&ids, Effect::Allow, &allow_verb);
+        if let Some(id) = self.allow_covering(&allows, folder).or_else(by_name) {
             return Part::by_rule(self, id, subject);
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
@@ -455,10 +477,9 @@ impl World<'_> {
             .is_some_and(|path| path.as_str() != "/tmp" && protected::is_critical(&path, &self.workspace))
     }
 
-    /// A protected name in the known rest behind a variable: `$D/.git/hooks/x`.
+    /// A protected name among the known words: `$D/.git/hooks/x`, or `.git/hooks/x` in a folder that is not known.
     fn protected_ending(&self, source: &str) -> Option<&'static protected::Protected> {
-        let (_, rest) = source.split_once('/')?;
-        let rest: String = rest.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+        let rest: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
         protected::protects(&AbsPath::root().join(&rest), self.rules.protection())
     }
 

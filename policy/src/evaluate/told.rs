@@ -141,10 +141,7 @@ impl World<'_> {
         }
         let told = told(command);
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
-        let programs = texts
-            .iter()
-            .map(|text| text.split([' ', '\t']).next().unwrap_or_default());
-        let ids = self.rules.index().shell(programs);
+        let ids = self.rules.index().commands(texts.iter().copied());
         let meets = |effect| {
             self.shell_rule(&ids, effect, |pattern| {
                 !pattern.is_everything() && texts.iter().any(|text| pattern.matches(text))
@@ -175,12 +172,7 @@ impl World<'_> {
 
     fn judge_told_file(&self, text: &str, path: &AbsPath) -> Option<Part> {
         let subject = format!("names {text}");
-        let mut ids = [Effect::Deny, Effect::Ask]
-            .into_iter()
-            .flat_map(|effect| [PathVerb::Read, PathVerb::Edit].map(|verb| self.rules.index().paths(verb, effect)))
-            .flatten()
-            .copied();
-        if let Some(id) = ids.find(|id| self.deny_covers(*id, path)) {
+        if let Some(id) = self.narrowed(path, &self.rules_on(path), &[PathVerb::Read, PathVerb::Edit]) {
             let why = "its program text names this file, which is a case for";
             return Some(Part::perhaps(self, id, subject, why));
         }
@@ -249,9 +241,9 @@ fn told(command: &Command) -> Vec<String> {
             }
         }
     }
-    for (name, verbs) in RUNNERS {
+    for (_, verbs) in RUNNERS.iter().filter(|(name, _)| *name == program) {
         let rest: Vec<&str> = words(command).collect();
-        let Some(rest) = (*name == program).then(|| rest.strip_prefix(*verbs)).flatten() else {
+        let Some(rest) = rest.strip_prefix(*verbs) else {
             continue;
         };
         out.extend(

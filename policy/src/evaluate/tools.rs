@@ -75,7 +75,7 @@ impl World<'_> {
             Search::Web { query } => {
                 let subject = format!("searches the web for {query}");
                 let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::WebSearch(words) if words.as_ref().is_none_or(|words| words.matches(query)));
-                vec![match self.first(self.rules.index().web_search(), covers) {
+                vec![match self.first(&self.rules.index().web_search(query), covers) {
                     Some((id, _)) => Part::by_rule(self, id, subject),
                     None => Part::by_mode(self, ActionClass::WebSearch, subject, "a search on the web")
                         .suggest(["WebSearch".to_owned()]),
@@ -131,12 +131,7 @@ impl World<'_> {
                 let reason = "it holds Portcullis' own secrets";
                 return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
             }
-            let index = self.rules.index();
-            [Effect::Deny, Effect::Ask]
-                .into_iter()
-                .flat_map(|effect| index.paths(PathVerb::Read, effect))
-                .copied()
-                .find(|id| self.deny_covers(*id, &path))
+            self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Read])
                 .map(|id| Part::by_rule(self, id, subject))
         })
     }
@@ -191,7 +186,7 @@ impl World<'_> {
         };
         let covers =
             |rule: &Rule| matches!(&rule.matcher, Matcher::Agent(own) if own.as_ref().is_none_or(|own| own == kind));
-        match self.first(self.rules.index().agents(), covers) {
+        match self.first(&self.rules.index().agents(kind), covers) {
             Some((id, _)) => Part::by_rule(self, id, subject),
             None => Part::by_mode(
                 self,
@@ -205,7 +200,7 @@ impl World<'_> {
     pub(super) fn judge_skill(&self, name: &str, arguments: &str) -> Part {
         let subject = format!("runs skill {name} {arguments}").trim_end().to_owned();
         let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::Skill(pattern) if pattern.matches(name));
-        match self.first(self.rules.index().skills(), covers) {
+        match self.first(&self.rules.index().skills(name), covers) {
             Some((id, _)) => Part::by_rule(self, id, subject),
             // A skill may begin with commands of its own, so one of a project that nobody trusts needs a person.
             None if !self.request.facts.project_trusted => {

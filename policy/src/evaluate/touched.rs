@@ -106,8 +106,6 @@ impl World<'_> {
 
     /// Programs that are not known to touch only what is in `files` may read any file they name: `tar -cf - .env`.
     pub(super) fn judge_words<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let index = self.rules.index();
-        let effects = [Effect::Deny, Effect::Ask];
         let git = command.program_name() == Some("git");
         // Of a program that only looks, words that are no text are files, or values of options: should an option be
         // wrongly taken for one with a value, the file that it hides is still seen.
@@ -137,11 +135,7 @@ impl World<'_> {
                     let reason = "it holds Portcullis' own secrets";
                     return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
                 }
-                let id = effects
-                    .iter()
-                    .flat_map(|effect| index.paths(PathVerb::Read, *effect))
-                    .copied()
-                    .find(|id| self.deny_covers(*id, &path))?;
+                let id = self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Read])?;
                 let why = "the program may read this file, which is a case for";
                 Some(Part::perhaps(self, id, subject, why))
             })

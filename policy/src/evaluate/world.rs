@@ -8,10 +8,10 @@ use std::{
 use crate::{
     AbsPath, EffectiveRuleset, Request,
     facts::{PathKind, Repository},
-    path::Anchors,
+    path::{Anchor, Anchors},
     request::Workspace,
     rule::Rule,
-    ruleset::{RuleId, RuleInForce},
+    ruleset::{Bases, InForce, RuleId},
 };
 
 /// What the judges of one request share.
@@ -26,6 +26,8 @@ pub(super) struct World<'a> {
     real_roots: Vec<AbsPath>,
     /// Per place of the ruleset: anchors as named, and where they really are.
     anchors: Vec<(Anchors, Anchors)>,
+    /// All places that a pattern can be anchored at.
+    bases: OnceCell<Bases>,
     /// The input as conditions look at it, once one did.
     input_text: OnceCell<String>,
     /// Which conditions hold, as far as they were looked at.
@@ -63,8 +65,9 @@ impl<'a> World<'a> {
                 };
                 (named, really)
             })
-            .collect();
+            .collect::<Vec<_>>();
         Self {
+            bases: OnceCell::new(),
             rules,
             request,
             mode_note,
@@ -96,11 +99,11 @@ impl<'a> World<'a> {
 
     /// The rule behind an id, if it holds for this call.
     pub(super) fn rule(&self, id: RuleId) -> Option<&'a Rule> {
-        self.item(id).map(|item| &item.rule)
+        self.item(id).map(|item| item.rule)
     }
 
     /// The rule in force behind an id, if its condition holds for this call.
-    fn item(&self, id: RuleId) -> Option<&'a RuleInForce> {
+    fn item(&self, id: RuleId) -> Option<InForce<'a>> {
         let item = self.rules.get(id)?;
         let Some(when) = &item.rule.when else {
             return Some(item);
@@ -119,7 +122,7 @@ impl<'a> World<'a> {
         holds.then_some(item)
     }
 
-    fn anchors(&self, item: &RuleInForce) -> Option<&(Anchors, Anchors)> {
+    fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {
         self.anchors.get(item.place)
     }
 
@@ -131,7 +134,7 @@ impl<'a> World<'a> {
     }
 
     /// Whether a path rule covers one spelling of a path.
-    fn covers_spelling(&self, item: &RuleInForce, path: &AbsPath) -> bool {
+    fn covers_spelling(&self, item: InForce<'_>, path: &AbsPath) -> bool {
         let crate::rule::Matcher::Path { pattern, .. } = &item.rule.matcher else {
             return false;
         };
@@ -153,6 +156,15 @@ impl<'a> World<'a> {
         pattern.as_ref().is_none_or(covers) && !item.rule.exceptions.iter().any(excepts)
     }
 
+    /// Rules on files that can cover a path as named or where it really leads.
+    pub(super) fn rules_on(&self, path: &AbsPath) -> Vec<RuleId> {
+        let real = self.real(path).filter(|real| *real != path);
+        self.rules.index().files(
+            std::iter::once(path).chain(real),
+            self.bases.get_or_init(|| bases(&self.anchors)),
+        )
+    }
+
     /// The strictest allow that covers a path as named, if one (that one or another) also covers where it really leads.
     pub(super) fn allow_covering(&self, ids: &[RuleId], path: &AbsPath) -> Option<RuleId> {
         let covering = |path: &AbsPath| {
@@ -171,7 +183,8 @@ impl<'a> World<'a> {
     /// Whether a deny or ask covers a path: as named or where it really leads.
     pub(super) fn deny_covers(&self, id: RuleId, path: &AbsPath) -> bool {
         self.item(id).is_some_and(|item| {
-            self.covers_spelling(item, path) || self.real(path).is_some_and(|real| self.covers_spelling(item, real))
+            let real = self.real(path).filter(|real| *real != path);
+            self.covers_spelling(item, path) || real.is_some_and(|real| self.covers_spelling(item, real))
         })
     }
 
@@ -254,6 +267,21 @@ impl<'a> World<'a> {
     pub(super) fn is_own_secret(&self, path: &AbsPath) -> bool {
         touches(self.request.facts.own_secret_paths.iter(), path, self.real(path), false)
     }
+}
+
+fn bases(anchors: &[(Anchors, Anchors)]) -> Bases {
+    let mut bases = Bases::default();
+    bases.add(Anchor::Root, &AbsPath::root());
+    for place in anchors.iter().flat_map(|(named, really)| [named, really]) {
+        bases.add(Anchor::Document, &place.document);
+        bases.add(Anchor::Relative, &place.cwd);
+        bases.add(Anchor::Relative, &place.root);
+        bases.add(Anchor::Workspace, &place.root);
+        if let Some(home) = &place.home {
+            bases.add(Anchor::Home, home);
+        }
+    }
+    bases
 }
 
 fn touches<'p>(

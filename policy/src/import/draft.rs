@@ -404,7 +404,7 @@ fn at_their_places(mut document: PolicyDocument, places: &BTreeMap<u32, (u32, u3
         if let Some((line, column, text)) = places.get(&rule.source.line) {
             rule.source.line = *line;
             rule.source.column = *column;
-            rule.source.text.clone_from(text);
+            rule.source.text = text.as_str().into();
         }
     };
     document.rules.iter_mut().for_each(place);

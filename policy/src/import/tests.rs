@@ -210,7 +210,7 @@ fn a_file_of_the_command_line() {
         .document
         .rules
         .iter()
-        .find(|rule| rule.source.text == "Shell(git:push*)");
+        .find(|rule| *rule.source.text == *"Shell(git:push*)");
     let push = &push.expect("the rule is there").source;
     assert_eq!((push.line, push.column, push.effect), (26, 7, Effect::Deny));
     assert!(
@@ -445,7 +445,7 @@ fn cusp_differs_from_claude_code() {
             .document
             .rules
             .iter()
-            .filter(|rule| rule.source.text == "Edit(src/**)")
+            .filter(|rule| *rule.source.text == *"Edit(src/**)")
             .count()
     };
     assert_eq!(reads(&cusp), 2, "an allow to edit allows reading");

@@ -20,7 +20,7 @@ pub(super) fn words_of(rule: &Rule) -> Option<&str> {
     let Matcher::Shell(pattern) = &rule.matcher else {
         return None;
     };
-    let text = rule.source.text.as_str();
+    let text = &*rule.source.text;
     let words = match text {
         "Bash" | "Shell" | "Terminal" | "Process" => "*",
         _ => text.split_once('(')?.1.strip_suffix(')')?.trim_start(),
@@ -170,7 +170,11 @@ impl Index {
                     None => index.others.push(number),
                 },
                 Matcher::Mcp(_) | Matcher::Tool(_) | Matcher::Tools(_) | Matcher::Parameter { .. } => {
-                    index.by_text.entry(rule.source.text.clone()).or_default().push(number);
+                    index
+                        .by_text
+                        .entry(rule.source.text.to_string())
+                        .or_default()
+                        .push(number);
                 }
                 _ => index.others.push(number),
             }
@@ -185,7 +189,7 @@ impl Index {
             _ => None,
         };
         let by_program = program.and_then(|program| self.by_program.get(program));
-        let by_text = self.by_text.get(&rule.source.text);
+        let by_text = self.by_text.get(&*rule.source.text);
         by_program
             .into_iter()
             .chain(by_text)

@@ -1,8 +1,10 @@
 //! Patterns as plain lists of segments: slow, obvious, and able to say whether two patterns can meet.
 //!
-//! `globset` answers whether a pattern covers a path. `cat .e*` asks something else: whether a pattern of the shell and a
+//! A path pattern says whether it covers a path. `cat .e*` asks something else: whether a pattern of the shell and a
 //! pattern of a rule have a path in common. Segment by segment that is a small dynamic programme. The same code, given a
-//! path instead of a pattern, is the specification that the property tests hold `globset` to.
+//! path instead of a pattern, is the specification that property tests hold the patterns to.
+
+use super::glob::Brackets;
 
 use crate::AbsPath;
 
@@ -30,11 +32,16 @@ pub(crate) enum Token {
 pub(crate) fn parse(text: &str) -> Vec<Segment> {
     text.split('/')
         .filter(|segment| !segment.is_empty())
-        .map(|segment| match segment {
-            "**" => Segment::Deep,
-            other => Segment::One(tokens(other)),
-        })
+        .map(|text| segment(text, Brackets::Class))
         .collect()
+}
+
+/// Reads one segment of a pattern.
+pub(crate) fn segment(text: &str, brackets: Brackets) -> Segment {
+    match text {
+        "**" => Segment::Deep,
+        other => Segment::One(tokens(other, brackets)),
+    }
 }
 
 /// Literal segments.
@@ -44,7 +51,7 @@ pub(crate) fn literal<'a>(segments: impl Iterator<Item = &'a str>) -> Vec<Segmen
         .collect()
 }
 
-fn tokens(segment: &str) -> Vec<Token> {
+fn tokens(segment: &str, brackets: Brackets) -> Vec<Token> {
     let mut out = Vec::new();
     let mut chars = segment.chars();
     while let Some(c) = chars.next() {
@@ -52,7 +59,7 @@ fn tokens(segment: &str) -> Vec<Token> {
             '*' => Token::Star,
             '?' => Token::Any,
             '\\' => Token::Char(chars.next().unwrap_or('\\')),
-            '[' => {
+            '[' if brackets == Brackets::Class => {
                 let rest = chars.as_str();
                 // `[]a]` and `[!]a]`: a bracket right at the beginning belongs to the class.
                 let skip = usize::from(rest.starts_with(['!', '^']));

@@ -11,8 +11,8 @@ use std::{borrow::Cow, ops::Range};
 /// A pattern over host names: `a.test` exactly, `*.a.test` at any depth below, `*` inside for one label, `*` for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
-    /// Labels from the left, in lower case; a leading `*` stands for one or more.
-    labels: Vec<String>,
+    /// In lower case, without a final dot; a leading label `*` stands for one or more.
+    text: Box<str>,
 }
 
 impl HostPattern {
@@ -42,9 +42,7 @@ impl HostPattern {
             .and_then(|rest| rest.strip_suffix(']'))
             .unwrap_or(text);
         if let Some(address) = name::canonical_v6(bare) {
-            return Ok(Self {
-                labels: address.split('.').map(str::to_owned).collect(),
-            });
+            return Ok(Self { text: address.into() });
         }
         for (at, c) in text.char_indices() {
             let fine = c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');
@@ -82,40 +80,45 @@ impl HostPattern {
         } else {
             name::canonical(trimmed).ok_or_else(unreadable)?
         };
-        let labels = whole.split('.').map(str::to_owned).collect();
-        Ok(Self { labels })
+        Ok(Self { text: whole.into() })
     }
 
     /// Whether it covers a host, as [`host_of`] gives it.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
-        let theirs: Vec<&str> = host.split('.').collect();
-        match self.labels.split_first() {
-            Some((star, [])) if star == "*" => true,
-            Some((star, rest)) if star == "*" => {
-                theirs.len() > rest.len()
-                    && theirs
-                        .get(theirs.len() - rest.len()..)
-                        .is_some_and(|tail| labels_match(rest, tail))
-            }
-            _ => labels_match(&self.labels, &theirs),
+        if *self.text == *"*" {
+            return true;
         }
+        let (below, ours) = match self.text.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, &*self.text),
+        };
+        let mut theirs = host.rsplit('.');
+        let tail = ours
+            .rsplit('.')
+            .all(|own| theirs.next().is_some_and(|their| super::text::stars_match(own, their)));
+        tail && theirs.next().is_some() == below
+    }
+
+    /// The pattern as it is written in a rule.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The host it stands for, if it holds no star.
     #[must_use]
-    pub fn exact(&self) -> Option<String> {
-        let whole = self.labels.join(".");
-        (!whole.contains('*')).then_some(whole)
+    pub fn exact(&self) -> Option<&str> {
+        (!self.text.contains('*')).then_some(&*self.text)
     }
-}
 
-fn labels_match(ours: &[String], theirs: &[&str]) -> bool {
-    ours.len() == theirs.len()
-        && ours
-            .iter()
-            .zip(theirs)
-            .all(|(own, their)| super::TextPattern::parse(own).matches(their))
+    /// The last labels that every host has which it covers: `a.test` of `*.a.test`. Empty where the last holds a star.
+    pub(crate) fn ending(&self) -> &str {
+        match self.text.rsplit_once('*') {
+            Some((_, rest)) => rest.split_once('.').map_or("", |(_, labels)| labels),
+            None => &self.text,
+        }
+    }
 }
 
 /// The host of an `http` or `https` address, in the spelling that patterns are compared in: lower case, without user, port

@@ -1,6 +1,7 @@
 //! Patterns over tools of MCP servers: `mcp__srv`, `mcp__srv__*`, `mcp__srv__tool`, `mcp__srv__get_*`.
 
-use super::TextPattern;
+use super::{TextPattern, text::stars_match};
+use crate::Effect;
 
 /// Which MCP tools a rule covers.
 ///
@@ -14,15 +15,12 @@ enum Form {
     /// `server__tool`, as Claude Code writes it.
     Joined {
         /// What follows `mcp__`.
-        body: String,
-        joined: TextPattern,
+        body: Box<str>,
     },
     /// `server:tool`, as Cursor writes it.
     Halves {
-        server: String,
-        tool: String,
-        server_pattern: TextPattern,
-        tool_pattern: TextPattern,
+        server: Box<str>,
+        tool: Box<str>,
         /// An allow, too, ignores the case.
         any_case: bool,
     },
@@ -32,10 +30,7 @@ impl McpPattern {
     /// Reads what follows `mcp__`.
     #[must_use]
     pub fn parse(body: &str) -> Self {
-        Self(Form::Joined {
-            body: body.to_owned(),
-            joined: TextPattern::parse(body),
-        })
+        Self(Form::Joined { body: body.into() })
     }
 
     /// A pattern of two halves, each with `*` for anything. A deny or ask ignores the case of both; an allow does where
@@ -49,12 +44,9 @@ impl McpPattern {
                 text.to_owned()
             }
         };
-        let (server, tool) = (folded(server), folded(tool));
         Self(Form::Halves {
-            server_pattern: TextPattern::glob(&server),
-            tool_pattern: TextPattern::glob(&tool),
-            server,
-            tool,
+            server: folded(server).into(),
+            tool: folded(tool).into(),
             any_case,
         })
     }
@@ -63,14 +55,13 @@ impl McpPattern {
     #[must_use]
     pub fn covers(&self, server: &str, tool: &str) -> bool {
         match &self.0 {
-            Form::Joined { body, .. } => covers_joined(body, server, tool),
+            Form::Joined { body } => covers_joined(body, server, tool),
             // A server without a name is none that a person listed, whatever `*` stands for.
             Form::Halves { .. } if server.is_empty() => false,
             Form::Halves {
-                server_pattern,
-                tool_pattern,
+                server: own_server,
+                tool: own_tool,
                 any_case,
-                ..
             } => {
                 let folded = |text: &str| {
                     if *any_case {
@@ -79,7 +70,7 @@ impl McpPattern {
                         text.to_owned()
                     }
                 };
-                server_pattern.matches(&folded(server)) && tool_pattern.matches(&folded(tool))
+                stars_match(own_server, &folded(server)) && stars_match(own_tool, &folded(tool))
             }
         }
     }
@@ -87,16 +78,15 @@ impl McpPattern {
     /// Whether a deny or ask covers a tool.
     #[must_use]
     pub fn touches(&self, server: &str, tool: &str) -> bool {
-        let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-', "_");
         match &self.0 {
-            Form::Joined { body, joined } => {
+            Form::Joined { body } => {
                 let whole = format!("{server}__{tool}");
                 covers_joined(body, server, tool)
-                    || joined.matches(&whole)
-                    || joined.matches(server)
+                    || joined(body, &whole)
+                    || joined(body, server)
                     // Agents replace what a tool's name cannot hold.
                     || covers_joined(body, &plain(server), &plain(tool))
-                    || joined.matches(&plain(&whole))
+                    || joined(body, &plain(&whole))
             }
             Form::Halves {
                 server: own_server,
@@ -113,14 +103,32 @@ impl McpPattern {
                 ]
                 .iter()
                 .any(|(own_server, own_tool, whole)| {
-                    let (own_server, own_tool) = (TextPattern::glob(own_server), TextPattern::glob(own_tool));
                     whole.match_indices("__").any(|(at, separator)| {
                         let (server, rest) = whole.split_at(at);
                         let tool = rest.get(separator.len()..).unwrap_or_default();
-                        own_server.matches(server) && own_tool.matches(tool)
+                        stars_match(own_server, server) && stars_match(own_tool, tool)
                     })
                 })
             }
+        }
+    }
+
+    /// What a rule says about servers and tools, as it is written: without `mcp__`, or in two halves.
+    #[must_use]
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        match &self.0 {
+            Form::Joined { body } => std::borrow::Cow::Borrowed(body),
+            Form::Halves { server, tool, .. } => std::borrow::Cow::Owned(format!("{server}:{tool}")),
+        }
+    }
+
+    /// What it is indexed under, as a rule with this effect.
+    pub(crate) fn key(&self, effect: Effect) -> McpKey<'_> {
+        match &self.0 {
+            Form::Joined { body } if !body.contains('*') => McpKey::Exact(body),
+            // Where its server's name ends is not known.
+            Form::Halves { .. } if effect != Effect::Allow => McpKey::Any,
+            _ => self.server_key().map_or(McpKey::Any, McpKey::Server),
         }
     }
 
@@ -154,6 +162,26 @@ fn plain_pattern(text: &str) -> String {
         |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-' && c != '*',
         "_",
     )
+}
+
+/// A name as agents write it, who replace what a tool's name cannot hold.
+pub(crate) fn plain(name: &str) -> String {
+    name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-', "_")
+}
+
+fn joined(pattern: &str, text: &str) -> bool {
+    TextPattern::parse(pattern).matches(text)
+}
+
+/// What an MCP rule is indexed under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum McpKey<'p> {
+    /// The whole name of a server, or of one tool: `github`, `github__get_issue`.
+    Exact(&'p str),
+    /// The first part of the server's name.
+    Server(&'p str),
+    /// Nothing that every name has which it covers.
+    Any,
 }
 
 #[cfg(test)]

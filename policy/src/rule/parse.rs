@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{HostPattern, Matcher, McpPattern, PathVerb, SkillPattern, TextPattern};
+use super::{HostPattern, Matcher, McpPattern, ParameterPattern, PathVerb, SkillPattern, TextPattern};
 use crate::{
     Effect,
     path::{PathPattern, PatternSense},
@@ -23,7 +23,7 @@ pub struct InvalidRule {
 }
 
 /// A rule's text, understood.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedRule {
     /// It covers this.
     Covers(Matcher),
@@ -329,11 +329,11 @@ fn with_parameter(
     } else {
         TextPattern::exact(value)
     };
-    Ok(ParsedRule::Covers(Matcher::Parameter {
+    Ok(ParsedRule::Covers(Matcher::Parameter(Box::new(ParameterPattern {
         tool: tool.to_owned(),
         name: name.to_owned(),
         value,
-    }))
+    }))))
 }
 
 fn skill(inner: &str, span: Range<usize>) -> Result<Matcher, InvalidRule> {

@@ -261,11 +261,11 @@ fn decision(answer: &Answer) -> Result<Decision, String> {
     let rule = |rule: &answer::RuleRef| {
         Some(RuleRef {
             layer: rule.layer?,
-            document: rule.document.clone(),
+            document: rule.document.as_str().into(),
             line: rule.line,
             column: rule.column,
-            text: rule.text.clone(),
-            name: Some(rule.name.clone()).filter(|name| !name.is_empty()),
+            text: rule.text.as_str().into(),
+            name: Some(rule.name.as_str()).filter(|name| !name.is_empty()).map(Into::into),
             effect: match rule.effect? {
                 Verdict::Allow => Effect::Allow,
                 Verdict::Ask => Effect::Ask,

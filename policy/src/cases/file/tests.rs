@@ -44,7 +44,7 @@ decision = "deny"
     assert_eq!(first.mismatches(&decision), Vec::<String>::new());
     let rule = decision.rule.unwrap();
     assert_eq!(
-        (rule.layer, rule.document.as_str(), rule.line, rule.column),
+        (rule.layer, &*rule.document, rule.line, rule.column),
         (Layer::Team, "t.toml", 5, 18)
     );
     assert_eq!(second.mismatches(&second.decide()), ["expected deny, got allow"]);

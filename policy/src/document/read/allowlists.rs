@@ -73,10 +73,10 @@ impl Reader<'_> {
                         })),
                         source: RuleRef {
                             layer: origin.layer,
-                            document: origin.name.clone(),
+                            document: origin.name.as_str().into(),
                             line,
                             column,
-                            text: format!("{key}: {text}"),
+                            text: format!("{key}: {text}").into(),
                             name: None,
                             effect: Effect::Allow,
                         },

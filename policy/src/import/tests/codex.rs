@@ -75,7 +75,7 @@ fn configuration_and_requirements_of_codex() {
     let imported = read(Format::CodexConfig, text);
     assert_eq!(imported.document.settings.additional_directories, ["/home/dev/scratch"]);
     let deny = imported.document.rules.iter().find(|rule| rule.effect == Effect::Deny);
-    assert_eq!(deny.map(|rule| rule.source.text.as_str()), Some("put_note"));
+    assert_eq!(deny.map(|rule| &*rule.source.text), Some("put_note"));
     assert!(imported.native.contains("mcp__memo__put_note"));
 
     let text = include_str!("../../../../tests/fixtures/settings/codex/requirements.toml");

@@ -3,7 +3,7 @@
 //! Cursor documents `**`, `*` and `?`, relative to the workspace or absolute, and no more. What people write beyond that
 //! (`~/x`, `..`, braces, classes) gives an allow nothing, and a deny whatever it may have meant.
 
-use super::{Anchor, Brackets, InvalidPattern, PathPattern, PatternSense, escape};
+use super::{Anchor, InvalidPattern, PathPattern, PatternSense, glob};
 
 /// Most alternatives that the braces of one pattern may stand for.
 const MAX_ALTERNATIVES: usize = 64;
@@ -62,22 +62,19 @@ pub(super) fn parse(text: &str, sense: PatternSense) -> Result<PathPattern, Inva
     }
     if !wide && body.contains(['{', '[']) {
         // As characters: a name may hold them, and nobody documents them as wildcards.
-        return PathPattern::compile(text, sense, anchor, vec![escape(&body, Brackets::Literal)]);
+        return Ok(PathPattern::of_globs(text, sense, anchor, vec![escape(&body, true)]));
     }
     let mut readings = Vec::new();
     for body in if wide { alternatives(&body) } else { vec![body] } {
-        readings.push(escape(&body, Brackets::Literal));
+        readings.push(escape(&body, true));
         if !wide {
             if body.is_empty() && !folder_only {
                 readings.push("**".to_owned());
             }
             continue;
         }
-        for body in [
-            escape(&body, Brackets::Literal),
-            escape(&body, Brackets::Classes { wide: true }),
-        ] {
-            if globset::GlobBuilder::new(&body).backslash_escape(true).build().is_err() {
+        for body in [escape(&body, true), escape(&body, false)] {
+            if !body.split('/').all(|segment| glob::brackets(segment).1) {
                 continue;
             }
             if body.is_empty() {
@@ -91,7 +88,7 @@ pub(super) fn parse(text: &str, sense: PatternSense) -> Result<PathPattern, Inva
     }
     readings.sort_unstable();
     readings.dedup();
-    PathPattern::compile(text, sense, anchor, readings)
+    Ok(PathPattern::of_globs(text, sense, anchor, readings))
 }
 
 /// The texts that braces stand for, and the text as it is.
@@ -124,6 +121,31 @@ fn alternatives(body: &str) -> Vec<String> {
         }
     }
     done
+}
+
+/// Braces are ordinary characters in gitignore and groups in globset; brackets are characters where `brackets` says so.
+fn escape(body: &str, brackets: bool) -> String {
+    let mut out = String::with_capacity(body.len());
+    let mut chars = body.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                out.push(c);
+                // A backslash at the end is one more ordinary character.
+                out.push(chars.next().unwrap_or('\\'));
+            }
+            '{' | '}' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '[' | ']' if brackets => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]

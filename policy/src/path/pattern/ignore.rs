@@ -5,9 +5,7 @@
 //! ignored. So each line becomes two patterns: one for the thing, one for what lies below it. A later `!line` excepts the
 //! first from the first and the second from the second.
 
-use globset::GlobBuilder;
-
-use super::{Anchor, Brackets, InvalidPattern, PathPattern, PatternSense, escape, plain};
+use super::{Anchor, InvalidPattern, PathPattern, PatternSense};
 
 /// Where the lines of a list count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,38 +69,22 @@ pub(crate) fn line(text: &str, base: IgnoreBase) -> Result<Option<IgnoreLine>, I
         IgnoreBase::Everywhere => Anchor::Workspace,
     };
     let make = |reading: String, below: bool| {
-        let mut segments = plain::parse(&reading);
-        if reading.ends_with("/**") {
-            segments.insert(
-                segments.len().saturating_sub(1),
-                plain::Segment::One(vec![plain::Token::Star]),
-            );
-        }
-        let glob = GlobBuilder::new(&reading)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|fault| invalid("the pattern is no glob", &fault.kind().to_string()))?;
-        Ok(PathPattern {
-            text: text.to_owned(),
-            sense: if negated {
-                PatternSense::Narrow
-            } else {
-                PatternSense::Wide
-            },
-            anchor,
-            globs: vec![glob.compile_matcher()],
-            plain: vec![segments],
+        let sense = if negated {
+            PatternSense::Narrow
+        } else {
+            PatternSense::Wide
+        };
+        PathPattern {
             ignore: Some(super::IgnoreKind {
                 folders: folders && !below,
             }),
-        })
+            ..PathPattern::of_globs(text, sense, anchor, vec![reading])
+        }
     };
-    let escaped = escape(&body, Brackets::Classes { wide: true });
     Ok(Some(IgnoreLine {
         negated,
-        below: make(format!("{escaped}/**"), true)?,
-        exact: make(escaped, false)?,
+        below: make(format!("{body}/**"), true),
+        exact: make(body, false),
     }))
 }
 
