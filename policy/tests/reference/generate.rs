@@ -10,6 +10,7 @@ use portcullis_policy::{
     call::normalise,
     facts::{PathFact, PathKind, Repository},
     facts_needed,
+    mode::Session,
     request::{Interactivity, Workspace},
 };
 use serde_json::{Value, json};
@@ -492,5 +493,6 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
         call,
         facts,
         sandboxed_execution: false,
+        session: Session::default(),
     }
 }

@@ -494,7 +494,7 @@ impl Judge<'_> {
 }
 
 fn protects(path: &AbsPath) -> bool {
-    protected::protects(path).is_some()
+    protected::protects(path, protected::Switches::default()).is_some()
 }
 
 fn verbs(access: Access) -> &'static [&'static str] {
