@@ -296,11 +296,6 @@ impl EffectiveRuleset {
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }
-
-    /// Whether a rule on commands with one of these effects says less than "every command".
-    pub(crate) fn has_scoped_shell_rule(&self) -> bool {
-        self.index.has_scoped_shell_rule
-    }
 }
 
 /// Of two documents of one layer the stricter mode counts.

@@ -213,6 +213,26 @@ fn a_project_selects_no_mode_that_takes_the_decision_from_the_person() {
 }
 
 #[test]
+fn a_rule_that_does_not_hold_in_the_mode_could_be_hidden_by_nothing() {
+    let deny = |rule: &str| {
+        let rule = json!({ "rule": rule, "when": { "modes": ["plan", "bypass"] } });
+        [document(Layer::User, &json!({ "permissions": { "deny": [rule] } }))]
+    };
+    for (mode, expected) in [(Mode::Bypass, Verdict::Ask), (Mode::RunEverything, Verdict::Allow)] {
+        assert_eq!(
+            with(&deny("Bash(rm *)"), bash("$X push"), mode).verdict,
+            expected,
+            "{mode}"
+        );
+    }
+    // The control: where it holds, it denies.
+    assert_eq!(
+        with(&deny("Bash(rm *)"), bash("rm x"), Mode::Bypass).verdict,
+        Verdict::Deny
+    );
+}
+
+#[test]
 fn broad_rules_are_suspended_in_the_automatic_modes_and_said_so() {
     let auto = auto_enabled(Layer::User);
     for (rule, line, suspended) in [

@@ -69,17 +69,38 @@ fn is_broad_shell(pattern: &TextPattern) -> bool {
     if pattern.is_exact() {
         return false;
     }
-    if let Some(program) = pattern.program() {
-        return runs_what_it_is_told(program) && takes_anything(pattern, program);
+    let front = leading_assignments(pattern.beginning());
+    let program = match front {
+        "" => pattern.program(),
+        front => (pattern.beginning().strip_prefix(front))
+            .and_then(|rest| rest.split_once(' '))
+            .map(|(program, _)| program),
+    };
+    if let Some(program) = program {
+        return runs_what_it_is_told(program) && takes_anything(pattern, front, program);
     }
-    // The program itself is open: `*`, `* --version`, `py*`.
+    // The program itself is open: `*`, `* --version`, `py*`, `A=1 *`.
     let programs = INTERPRETERS.iter().chain(MORE).copied().chain(shell::wrapper_names());
-    pattern.matches(ANY)
+    pattern.matches(&format!("{front}{ANY}"))
         || pattern.begins_open()
         || programs
             .chain(RUNNERS.iter().map(|(name, _)| *name))
             .filter(|name| *name != "git")
-            .any(|name| takes_anything(pattern, name))
+            .any(|name| takes_anything(pattern, front, name))
+}
+
+/// The assignments that a text begins with, and the blank behind them: `A=1 B=2 ` of `A=1 B=2 make`.
+fn leading_assignments(text: &str) -> &str {
+    let mut end = 0;
+    for word in text.split_inclusive(' ') {
+        let name = word.split_once('=').map_or("", |(name, _)| name);
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(plain) || !word.ends_with(' ') {
+            break;
+        }
+        end += word.len();
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// `python3.12` and `/usr/bin/python` are `python`.
@@ -100,21 +121,22 @@ fn runs_what_it_is_told(program: &str) -> bool {
             || RUNNERS.iter().any(|(own, _)| *own == name))
 }
 
-/// Whether a pattern covers a program with arguments that it does not name.
-fn takes_anything(pattern: &TextPattern, program: &str) -> bool {
+/// Whether a pattern covers a program, behind these assignments, with arguments that it does not name.
+fn takes_anything(pattern: &TextPattern, front: &str, program: &str) -> bool {
     let name = stem(program);
+    let matches = |words: &str| pattern.matches(&format!("{front}{words}"));
     let code = CODE_OPTIONS
         .iter()
-        .any(|option| pattern.matches(&format!("{program} {option} {ANY}")));
+        .any(|option| matches(&format!("{program} {option} {ANY}")));
     let verbs = RUNNERS.iter().filter(|(own, _)| *own == name).any(|(_, verbs)| {
         let mut words = vec![program];
         words.extend(*verbs);
         words.push(ANY);
-        pattern.matches(&words.join(" "))
+        matches(&words.join(" "))
     });
     // A runner that runs things only behind a verb (`npm exec`) is covered only with it.
     let bare = INTERPRETERS.contains(&name) || MORE.contains(&name) || shell::wrapper_names().any(|own| own == name);
-    verbs || (bare && (code || pattern.matches(&format!("{program} {ANY}"))))
+    verbs || (bare && (code || matches(&format!("{program} {ANY}"))))
 }
 
 impl World<'_> {
@@ -304,6 +326,10 @@ mod tests {
             ("Bash(docker *)", true),
             ("Bash(docker ps *)", false),
             ("Bash(* --version)", true),
+            ("Bash(LANG=C *)", true),
+            ("Bash(LANG=C python *)", true),
+            ("Bash(LANG=C make test)", false),
+            ("Bash(LANG=C ls *)", false),
             ("Bash(git *)", false),
             ("Bash(git*)", false),
             ("Bash(ls *)", false),

@@ -440,7 +440,7 @@ impl World<'_> {
         let function = opaque.reason == OpaqueReason::Redefinition && opaque.text.ends_with("()");
         let part = if misleading {
             Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
-        } else if never || (self.rules.has_scoped_shell_rule() && !function) {
+        } else if never || (self.has_scoped_shell_rule() && !function) {
             let denied = self.request.mode == Mode::Plan;
             if denied {
                 Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)

@@ -52,7 +52,7 @@ impl World<'_> {
                 }
             }
         }
-        if self.rules.has_scoped_shell_rule() {
+        if self.has_scoped_shell_rule() {
             let hidden = analysis
                 .commands
                 .iter()

@@ -136,7 +136,7 @@ const MAX_BEGINNING: usize = 1024;
 impl World<'_> {
     /// A deny or ask on commands that the texts of a command may be a case for.
     pub(super) fn told_command(&self, command: &Command) -> Option<RuleId> {
-        if !self.rules.has_scoped_shell_rule() {
+        if !self.has_scoped_shell_rule() {
             return None;
         }
         let told = told(command);

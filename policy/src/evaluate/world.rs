@@ -122,6 +122,12 @@ impl<'a> World<'a> {
         holds.then_some(item)
     }
 
+    /// Whether a deny or ask on commands that holds for this call says less than "every command": what is not understood
+    /// could then hide a case for it.
+    pub(super) fn has_scoped_shell_rule(&self) -> bool {
+        self.rules.index().has_scoped_shell_rule(|id| self.rule(id).is_some())
+    }
+
     fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {
         self.anchors.get(item.place)
     }
@@ -130,7 +136,7 @@ impl<'a> World<'a> {
     pub(super) fn path_rule(&self, id: RuleId) -> Option<(&'a Rule, &Anchors, &Anchors)> {
         let item = self.item(id)?;
         let (named, really) = self.anchors(item)?;
-        Some((&item.rule, named, really))
+        Some((item.rule, named, really))
     }
 
     /// Whether a path rule covers one spelling of a path.

@@ -82,7 +82,7 @@ fn matcher_contains(outer: &Rule, inner: &Rule, stricter: bool) -> bool {
         }
         (Matcher::Fetch(None), Matcher::Fetch(_)) => true,
         (Matcher::Fetch(Some(of)), Matcher::Fetch(Some(host))) => {
-            same(outer, inner) || host.exact().is_some_and(|host| of.matches(&host))
+            same(outer, inner) || host.exact().is_some_and(|host| of.matches(host))
         }
         (Matcher::WebSearch(None), Matcher::WebSearch(_))
         | (Matcher::Agent(None), Matcher::Agent(_))

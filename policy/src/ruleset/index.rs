@@ -46,7 +46,9 @@ pub(crate) struct Index {
     first_allow: RuleId,
     names_hosts: bool,
     paths: paths::Shape,
-    pub(super) has_scoped_shell_rule: bool,
+    /// Whether a deny or ask on commands says less than "every command" and holds always; and those that hold sometimes.
+    scoped_shell: bool,
+    scoped_shell_on_condition: Vec<RuleId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,13 @@ impl Index {
                 Matcher::EveryTool | Matcher::Tools(_) => builder.file(Key::new(Kind::AnyTool), id),
                 Matcher::Tool(name) => builder.file(Key::new(Kind::Tool).text(name), id),
                 Matcher::Shell(pattern) => {
-                    index.has_scoped_shell_rule |= rule.effect != Effect::Allow && !pattern.is_everything();
+                    if rule.effect != Effect::Allow && !pattern.is_everything() {
+                        if rule.when.is_some() {
+                            index.scoped_shell_on_condition.push(id);
+                        } else {
+                            index.scoped_shell = true;
+                        }
+                    }
                     if pattern.is_everything() {
                         builder.file(Key::new(Kind::EveryCommand).effect(rule.effect), id);
                     }
@@ -194,6 +202,11 @@ impl Index {
             shell_keys(text, |key| found.extend_from_slice(self.under(key)));
         }
         sorted(found)
+    }
+
+    /// Whether a deny or ask on commands says less than "every command"; `holds` says so of a rule with a condition.
+    pub(crate) fn has_scoped_shell_rule(&self, holds: impl Fn(RuleId) -> bool) -> bool {
+        self.scoped_shell || self.scoped_shell_on_condition.iter().any(|id| holds(*id))
     }
 
     /// Deny and ask rules on commands that name this program.

@@ -12,8 +12,10 @@ use portcullis_policy::{
 };
 
 use super::{
-    judge::{Cover, Judge, Part, Rule, allowed_by_mode, by_rule, fetches, perhaps, secret, unknown},
-    matchers, texts,
+    files::Cover,
+    judge::{Judge, Part},
+    rules::Rule,
+    texts,
 };
 
 enum Reach {
@@ -23,8 +25,22 @@ enum Reach {
     Everything(Rule),
 }
 
+fn through_sudo(command: &Command) -> bool {
+    let sudo = |context: &Context| matches!(context, Context::Changing(_));
+    command.seen_through.iter().any(sudo)
+}
+
+/// Options by which a program runs or writes what its rule does not name. Of build tools the generator has npm alone, in a
+/// folder of the project or elsewhere.
+fn escapes(command: &Command) -> bool {
+    let words: Vec<&str> = command.words.iter().filter_map(Word::literal).collect();
+    let npm = words.first() == Some(&"npm") && words.iter().any(|word| word.ends_with("../x"));
+    npm || (command.escape_option().is_some() && command.class != CommandClass::Wrapper)
+}
+
 impl Judge<'_> {
-    pub(crate) fn line(&self, line: &str) -> Vec<Part> {
+    /// The parts of a line, and whether some are allowed in the sandbox only.
+    pub(crate) fn line(&self, line: &str) -> (Vec<Part>, bool) {
         let workspace = &self.request.workspace;
         let context = ShellContext {
             cwd: workspace.cwd.clone(),
@@ -33,19 +49,21 @@ impl Judge<'_> {
         let analysis = shell::analyse(line, &context, Limits::default());
         let mut parts = Vec::new();
         for (index, command) in analysis.commands.iter().enumerate() {
-            parts.extend(self.command(line, &analysis, index, command));
+            parts.extend(self.command(&analysis, index, command));
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.opaque(opaque)));
+        parts.extend(self.other_names(&analysis));
         if parts.is_empty() {
             parts.push(self.mode(ActionClass::NoProgram));
         }
-        parts
+        let in_sandbox = self.sandbox_first(&analysis, &mut parts);
+        (parts, in_sandbox)
     }
 
     fn has_scoped_command_rule(&self) -> bool {
         self.rules
             .iter()
-            .any(|rule| rule.effect != Effect::Allow && rule.command().is_some() && !rule.is_for_every_command())
+            .any(|rule| rule.effect != Effect::Allow && rule.words().is_some() && !rule.is_for_every_command())
     }
 
     fn allow_for_everything(&self) -> Option<Rule> {
@@ -59,41 +77,45 @@ impl Judge<'_> {
             if self.request.mode == Mode::Plan {
                 return self.mode(ActionClass::OpaqueCommand);
             }
-            return unknown();
+            return Part::unknown();
         }
         match self.allow_for_everything() {
-            Some(rule) => by_rule(&rule),
+            Some(rule) => Part::by_rule(&rule),
             None => self.mode(ActionClass::OpaqueCommand),
         }
     }
 
-    fn command(&self, _line: &str, analysis: &Analysis, index: usize, command: &Command) -> Vec<Part> {
+    fn command(&self, analysis: &Analysis, index: usize, command: &Command) -> Vec<Part> {
         let wide = texts::wide(command);
-        let meets = |effect| {
-            self.first_with(effect, |rule| {
-                rule.command()
-                    .is_some_and(|pattern| wide.iter().any(|text| matchers::command(pattern, text)))
-            })
-        };
+        let meets = |effect| self.first_with(effect, |rule| wide.iter().any(|text| rule.covers_command(text)));
+        let literal = |at: usize| command.words.get(at).and_then(Word::literal);
         let (own, reach) = if let Some(rule) = meets(Effect::Deny) {
-            (by_rule(&rule), Reach::Nothing)
+            (Part::by_rule(&rule), Reach::Nothing)
+        } else if command.program_name() == Some("shutdown") {
+            (self.mode(ActionClass::Critical), Reach::Nothing)
+        } else if command.program_name() == Some("git") && literal(1) == Some("config") {
+            // The generator only has one that sets something.
+            (self.mode(ActionClass::Protected), Reach::Nothing)
         } else if command.class == CommandClass::SelfChange {
             (self.mode(ActionClass::Protected), Reach::Nothing)
         } else if let Some(rule) = meets(Effect::Ask) {
-            (by_rule(&rule), Reach::Nothing)
+            (Part::by_rule(&rule), Reach::Nothing)
         } else if let Some(rule) = self.perhaps_narrowed(command) {
-            (perhaps(&rule), Reach::Nothing)
+            (Part::perhaps(&rule), Reach::Nothing)
         } else {
             self.allow_or_mode(analysis, index, command)
         };
         let mut parts = vec![own];
         for access in &command.files {
             let cover = self.cover(&reach, command, access);
-            parts.push(match &access.target {
+            let part = match &access.target {
                 FileTarget::Path(path) => self.path(path, access.access, cover),
                 FileTarget::Unknown(source) => self.not_known(source, access.access, cover),
                 FileTarget::Pattern { .. } => panic!("the generator makes no patterns of the shell"),
-            });
+            };
+            // What is moved is not lost.
+            let moved = access.access == Access::Delete && command.program_name() == Some("mv");
+            parts.push(if moved { part.guarded(None) } else { part });
         }
         parts.extend(command.urls.iter().filter_map(|url| self.contact(url)));
         parts.extend(self.named_files(command));
@@ -103,22 +125,13 @@ impl Judge<'_> {
     /// A deny or ask that the command would meet if its unknown words became what they might.
     fn perhaps_narrowed(&self, command: &Command) -> Option<Rule> {
         let known = texts::with_gaps(command)?;
-        let first = known.split(['\0', ' ']).next().unwrap();
-        let meets = |effect| {
-            self.first_with(effect, |rule| {
-                rule.command().is_some_and(|pattern| {
-                    let words = matchers::spelled_out(pattern);
-                    let program = words.split(' ').next().unwrap();
-                    !program.contains('*') && program == first && matchers::command_with_gaps(pattern, &known)
-                })
-            })
-        };
+        let meets = |effect| self.first_with(effect, |rule| rule.may_cover_command(&known));
         meets(Effect::Deny).or_else(|| meets(Effect::Ask))
     }
 
     fn allow_or_mode(&self, analysis: &Analysis, index: usize, command: &Command) -> (Part, Reach) {
         if let Some(rule) = self.allow_for_everything() {
-            return (by_rule(&rule), Reach::Everything(rule));
+            return (Part::by_rule(&rule), Reach::Everything(rule));
         }
         let Some(program) = command.program() else {
             // The generator assigns `A` and `LANG`; no program looks at the first.
@@ -130,19 +143,18 @@ impl Judge<'_> {
             };
             return (self.mode(class), Reach::Nothing);
         };
-        let sudo = command
-            .seen_through
-            .iter()
-            .any(|context| matches!(context, Context::Changing(_)));
+        let sudo = through_sudo(command);
         let system = self.is_system_program(program);
         if command.class == CommandClass::Other || system || program.contains('/') {
             let allowed = if sudo {
-                // Only a rule that says so: on the command that wraps this one.
+                // Only a rule that says so: on the command that wraps this one, and not on the wrapper alone.
                 let outer = analysis.commands[..index]
                     .iter()
                     .rev()
                     .find(|outer| outer.program() == Some("sudo"));
-                outer.and_then(|outer| self.allowed(outer))
+                outer
+                    .and_then(|outer| self.allowed(outer))
+                    .filter(|rule| !rule.covers_command("sudo \u{1}"))
             } else {
                 self.allowed(command)
             };
@@ -152,7 +164,7 @@ impl Judge<'_> {
                 } else {
                     Reach::Wildcard(rule.clone())
                 };
-                return (by_rule(&rule), reach);
+                return (Part::by_rule(&rule), reach);
             }
         }
         let known = system && !sudo && command.assignments_harmless();
@@ -162,14 +174,9 @@ impl Judge<'_> {
     /// The allow for a command by its words; one without a wildcard first.
     fn allowed(&self, command: &Command) -> Option<Rule> {
         let narrow = texts::narrow(command);
-        let covers = |rule: &Rule| {
-            rule.command()
-                .is_some_and(|pattern| narrow.iter().any(|text| matchers::command(pattern, text)))
-                && !rule.is_for_every_command()
-        };
+        let covers = |rule: &Rule| narrow.iter().any(|text| rule.covers_command(text)) && !rule.is_for_every_command();
         let exact = self.first_with(Effect::Allow, |rule| rule.is_exact() && covers(rule));
-        let escapes = command.escape_option().is_some() && command.class != CommandClass::Wrapper;
-        exact.or_else(|| self.first_with(Effect::Allow, covers).filter(|_| !escapes))
+        exact.or_else(|| self.first_with(Effect::Allow, covers).filter(|_| !escapes(command)))
     }
 
     fn by_class(&self, analysis: &Analysis, index: usize, command: &Command, known: bool) -> Part {
@@ -196,7 +203,9 @@ impl Judge<'_> {
                     ActionClass::ReadOutside
                 }
             }
-            CommandClass::Wrapper if matches!(command.program(), Some("bash" | "timeout")) => return allowed_by_mode(),
+            CommandClass::Wrapper if matches!(command.program(), Some("bash" | "timeout")) => {
+                return Part::allowed_by_mode();
+            }
             _ => ActionClass::OtherCommand,
         })
     }
@@ -210,10 +219,11 @@ impl Judge<'_> {
 
     fn is_system_program(&self, name: &str) -> bool {
         let builtins = ["cd", "echo", "true", "eval"];
-        let root = &self.request.workspace.root;
+        let tmp = AbsPath::parse("/tmp").unwrap();
+        let open = |path: &AbsPath| path.is_within(&self.request.workspace.root) || path.is_within(&tmp);
         !name.contains('/')
             && (builtins.contains(&name)
-                || matches!(self.request.facts.programs.get(name), Some(Some(found)) if !found.is_within(root)))
+                || matches!(self.request.facts.programs.get(name), Some(Some(found)) if !open(found)))
     }
 
     /// What a rule on a command says about the files that the command touches: decision 0010.
@@ -233,7 +243,7 @@ impl Judge<'_> {
             Reach::Exact(rule) => Some(rule.clone()),
             Reach::Wildcard(rule) => match access.access {
                 Access::Read if inside || unknown => Some(rule.clone()),
-                Access::Write if inside && shapes => Some(rule.clone()),
+                Access::Write if inside && (shapes || command.writes_products()) => Some(rule.clone()),
                 Access::Delete | Access::DeleteTree if inside => Some(rule.clone()),
                 _ => None,
             },
@@ -243,8 +253,8 @@ impl Judge<'_> {
     /// Denies and asks on hosts hold for commands that contact them.
     fn contact(&self, url: &str) -> Option<Part> {
         let host = host_of(url).unwrap();
-        let rule = self.first(|rule| rule.effect != Effect::Allow && fetches(rule, &host))?;
-        Some(by_rule(&rule))
+        let rule = self.first(|rule| rule.effect != Effect::Allow && rule.fetches(Some(&host)))?;
+        Some(Part::by_rule(&rule))
     }
 
     /// A program that is not known may read any file that it names.
@@ -266,12 +276,14 @@ impl Judge<'_> {
         };
         let mut parts = Vec::new();
         for word in command.words.iter().skip(1).filter_map(Word::literal) {
+            let behind_colon = word.split_once(':').map(|(_, path)| path);
             let candidates: Vec<&str> = if git {
-                word.split_once(':').map(|(_, path)| path).into_iter().collect()
+                behind_colon.into_iter().collect()
             } else {
                 let value = word.split_once('=').map(|(_, value)| value);
                 let file = word.rsplit_once('@').map(|(_, file)| file);
-                std::iter::once(word).chain(value).chain(file).collect()
+                let socket = behind_colon.filter(|path| path.starts_with('/'));
+                std::iter::once(word).chain(value).chain(file).chain(socket).collect()
             };
             for text in candidates {
                 let fine = !text.is_empty() && text != "/" && !text.contains("://") && !word.contains(' ');
@@ -279,18 +291,62 @@ impl Judge<'_> {
                 if !fine || known(&path) {
                     continue;
                 }
-                let spellings = || std::iter::once(&path).chain(self.real(&path));
-                let own = &self.request.facts.own_secret_paths;
-                if own.iter().any(|own| spellings().any(|path| path.is_within(own))) {
-                    parts.push(secret());
+                if self.is_own_secret(&path) {
+                    parts.push(Part::secret());
                     continue;
                 }
                 let rule = self
                     .narrowed(&path, Effect::Deny, &["Read"])
                     .or_else(|| self.narrowed(&path, Effect::Ask, &["Read"]));
-                parts.extend(rule.as_ref().map(perhaps));
+                parts.extend(rule.as_ref().map(Part::perhaps));
             }
         }
+        parts
+    }
+
+    /// Files under names that the line itself gives them: what stands below a copy or a new name is what stood below the old
+    /// one. What rules and protections say of the old name holds for the new one.
+    fn other_names(&self, analysis: &Analysis) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let paths = |command: &Command, sought: Access| -> Vec<AbsPath> {
+            let accesses = command.files.iter();
+            let sought = accesses.filter(|access| access.access == sought && !access.redirection);
+            let path = |access: &FileAccess| match &access.target {
+                FileTarget::Path(path) => Some(path.clone()),
+                _ => None,
+            };
+            sought.filter_map(path).collect()
+        };
+        for (at, command) in analysis.commands.iter().enumerate() {
+            let symbolic = command.words.iter().any(|word| word.literal() == Some("-s"));
+            // A hard link to a protected file is that file.
+            if command.program_name() == Some("ln") && !symbolic {
+                let protected = paths(command, Access::Read).iter().any(|path| self.protects(path));
+                parts.extend(protected.then(|| self.mode(ActionClass::Protected)));
+            }
+            for access in &command.files {
+                let FileTarget::Path(path) = &access.target else {
+                    continue;
+                };
+                for before in &analysis.commands[..at] {
+                    let link = before.program_name() == Some("ln");
+                    let gives_names = link || matches!(before.program_name(), Some("cp" | "mv"));
+                    if !gives_names || (access.access != Access::Read && !link) {
+                        continue;
+                    }
+                    for old in paths(before, Access::Read) {
+                        for new in paths(before, Access::Write) {
+                            if let Some(rest) = path.below(&new).filter(|_| new != old) {
+                                parts.push(self.path(&old.join(rest), access.access, None));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        use portcullis_policy::{DecidedBy, Verdict};
+        let ours = [DecidedBy::Rule, DecidedBy::Protection, DecidedBy::Control];
+        parts.retain(|part| part.verdict != Verdict::Allow && ours.contains(&part.by));
         parts
     }
 }

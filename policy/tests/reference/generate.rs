@@ -1,50 +1,23 @@
-//! Random rule sets and calls over small alphabets, so that rules and calls meet often.
+//! Random calls, and what a host found out about them.
 //!
-//! What is generated stays within what [`super::judge`] restates: no interpreters, no `find -exec`, no patterns of the shell
-//! as operands. The engine is held to other specifications there (`shell/*.toml`, `permission_cases.rs`, `oracle.rs`).
-
-use std::sync::Arc;
+//! What is generated stays within what [`super::judge`] restates: no interpreters, no `find -exec`, no recursive readers, no
+//! patterns of the shell as operands. The engine is held to other specifications there (`shell/*.toml`,
+//! `permission_cases.rs`, `oracle.rs`).
 
 use portcullis_policy::{
-    AbsPath, DocumentOrigin, Effect, Facts, Layer, Mode, PolicyDocument, Request, ToolCall,
+    AbsPath, Facts, Mode, Request, ToolCall,
     call::normalise,
-    facts::{PathFact, PathKind, Repository},
+    facts::{
+        Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repositories, Repository, RepositoryIdentity,
+        SandboxOffer, Tree,
+    },
     facts_needed,
-    mode::Session,
+    mode::{ClassifierReport, ClassifierVerdict, Session},
     request::{Interactivity, Workspace},
 };
 use serde_json::{Value, json};
 
-use super::judge::Rule;
-
-/// A small generator of numbers (xorshift): the same seed gives the same cases everywhere.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn roll(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.roll()).unwrap() % bound
-    }
-
-    /// True once in `n` times.
-    fn once_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
-        all[self.below(all.len())]
-    }
-}
+use super::dice::Dice;
 
 const FILES: &[&str] = &[
     ".env",
@@ -66,240 +39,18 @@ const FILES: &[&str] = &[
     "~/.ssh/id_rsa",
     "~/notes",
     ".git/hooks/x",
+    ".claude/settings.json",
+    ".claude/plans/p.md",
+    ".cursor/rules/a.md",
+    "/dev/sda",
     "/own/policy",
     "/own/secret/token",
 ];
 
-const PATTERNS: &[&str] = &[
-    ".env",
-    "*.rs",
-    "*.key",
-    "src/**",
-    "src/*",
-    "./src/**",
-    "src",
-    "src/a.rs",
-    "s?c/**",
-    "src/[ab].rs",
-    "/docs/**",
-    "docs/",
-    "lib/**",
-    "*/src/*",
-    "**/.env",
-    "**/src/**",
-    "//etc/**",
-    "//etc/hosts",
-    "//tmp/*",
-    "~/.ssh/**",
-    "~/**",
-    "link/**",
-    "build/",
-    "out",
-    "**",
-    "./**",
-    "//**",
-    "a*",
-    "*o*",
-];
-
-const COMMANDS: &[&str] = &[
-    "git *",
-    "git push *",
-    "git push:*",
-    "git push origin main",
-    "git status",
-    "git pu*",
-    "* push *",
-    "*push*",
-    "*",
-    "npm test",
-    "npm run *",
-    "npm run build",
-    "npm *",
-    "ls *",
-    "ls",
-    "cat *",
-    "cat src/a.rs",
-    "cat .env",
-    "rm *",
-    "rm -rf *",
-    "foo *",
-    "foo",
-    "foo x *",
-    "fo*",
-    "sudo *",
-    "sudo foo *",
-    "LANG=C *",
-    "A=1 foo",
-    "bash *",
-    "cp *",
-    "curl *",
-    "g*",
-    "echo *",
-    "timeout *",
-    "tee *",
-    "mkdir *",
-    "touch *",
-    "cd *",
-    "sort *",
-];
-
-const HOSTS: &[&str] = &[
-    "a.test",
-    "b.a.test",
-    "c.b.a.test",
-    "b.test",
-    "*.a.test",
-    "*",
-    "*.test",
-    "b*.test",
-    "*.b.*",
-];
-const MCP: &[&str] = &[
-    "git",
-    "github",
-    "git__push",
-    "git__*",
-    "git__p*",
-    "github__*",
-    "git__hub__x",
-    "git__hub",
-    "my_srv__x",
-    "my_srv",
-];
-const SKILLS: &[&str] = &[
-    "Skill",
-    "Skill(deploy)",
-    "Skill(deploy *)",
-    "Skill(ops:*)",
-    "Skill(ops:x)",
-];
-const OTHERS: &[&str] = &[
-    "Agent",
-    "Agent(Explore)",
-    "Agent(Plan)",
-    "WebSearch",
-    "WebSearch(cats)",
-    "WebFetch",
-    "Mystery",
-];
-/// In deny and ask only.
-const NARROWING: &[&str] = &[
-    "*",
-    "Myst*",
-    "mcp__*",
-    "mcp__*__push",
-    "mcp__gi*",
-    "Bash(description:x*)",
-    "Mystery(field:v*)",
-];
-
-fn rule_text(dice: &mut Dice, effect: Effect) -> String {
-    match dice.below(if effect == Effect::Allow { 19 } else { 40 }) {
-        0..7 => match dice.of(COMMANDS) {
-            "*" if dice.once_in(2) => "Bash".to_owned(),
-            pattern => format!("Bash({pattern})"),
-        },
-        7..14 => {
-            let verb = dice.of(&["Read", "Read", "Edit", "Edit", "Delete"]);
-            if dice.once_in(12) {
-                verb.to_owned()
-            } else {
-                format!("{verb}({})", dice.of(PATTERNS))
-            }
-        }
-        14 => format!("WebFetch(domain:{})", dice.of(HOSTS)),
-        15 => format!("mcp__{}", dice.of(MCP)),
-        16 => dice.of(SKILLS).to_owned(),
-        17 | 18 => dice.of(OTHERS).to_owned(),
-        // Few, for they stop much.
-        19 | 20 => dice.of(NARROWING).to_owned(),
-        _ => match dice.below(3) {
-            0 => format!("Read({})", dice.of(PATTERNS)),
-            1 => format!("Bash({})", dice.of(&COMMANDS[..8])),
-            _ => format!("mcp__{}", dice.of(MCP)),
-        },
-    }
-}
-
-/// Documents as the engine reads them, and the same rules in the plain form.
-pub(crate) struct Ruleset {
-    pub(crate) documents: Vec<Arc<PolicyDocument>>,
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) texts: Vec<String>,
-}
-
-pub(crate) fn ruleset(dice: &mut Dice) -> Ruleset {
-    let mut out = Ruleset {
-        documents: Vec::new(),
-        rules: Vec::new(),
-        texts: Vec::new(),
-    };
-    for number in 0..dice.below(4) {
-        let layer = [Layer::User, Layer::Project, Layer::Local, Layer::Session, Layer::Team][dice.below(5)];
-        let folder = (layer <= Layer::Local && !dice.once_in(3)).then(|| {
-            let folder = if layer == Layer::User {
-                "/home/dev/.config"
-            } else {
-                "/home/dev/proj"
-            };
-            AbsPath::parse(folder).unwrap()
-        });
-        let name = format!("{}.jsonc", ["b", "a", "c"][number]);
-        let mut lists = Vec::new();
-        let mut line = 1;
-        for (word, effect) in [("deny", Effect::Deny), ("ask", Effect::Ask), ("allow", Effect::Allow)] {
-            let mut entries: Vec<String> = Vec::new();
-            let begin = out.rules.len();
-            line += 1;
-            for _ in 0..dice.below(if effect == Effect::Allow { 6 } else { 3 }) {
-                let previous: Vec<&str> = out.rules[begin..]
-                    .iter()
-                    .filter_map(|rule| rule.text.split_once('('))
-                    .map(|(tool, _)| tool)
-                    .filter(|tool| ["Read", "Edit", "Delete"].contains(tool))
-                    .collect();
-                if !previous.is_empty() && dice.once_in(3) {
-                    let verb = previous[dice.below(previous.len())].to_owned();
-                    let pattern = dice.of(PATTERNS);
-                    entries.push(format!("{verb}(!{pattern})"));
-                    for rule in &mut out.rules[begin..] {
-                        if rule.text == verb || rule.text.starts_with(&format!("{verb}(")) {
-                            rule.exceptions.push(pattern.to_owned());
-                        }
-                    }
-                } else {
-                    let text = rule_text(dice, effect);
-                    entries.push(text.clone());
-                    out.rules.push(Rule {
-                        effect,
-                        layer,
-                        document: name.clone(),
-                        folder: folder.clone(),
-                        line: line + u32::try_from(entries.len()).unwrap(),
-                        text,
-                        exceptions: Vec::new(),
-                    });
-                }
-            }
-            line += u32::try_from(entries.len()).unwrap() + 1;
-            let entries: Vec<String> = entries.iter().map(|text| format!("\n{}", json!(text))).collect();
-            lists.push(format!("\n\"{word}\": [{}\n]", entries.join(",")));
-        }
-        let text = format!("{{\"permissions\": {{{}}}}}", lists.join(","));
-        let origin = DocumentOrigin { layer, name, folder };
-        let document = PolicyDocument::parse(&text, origin);
-        let document = document.unwrap_or_else(|faults| panic!("{text}\n{faults:?}"));
-        out.documents.push(Arc::new(document));
-        out.texts.push(format!("{layer} {text}"));
-    }
-    out
-}
-
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(46) {
+    match dice.below(57) {
         0 | 1 => "git status".to_owned(),
         2 => "git push origin main".to_owned(),
         3 => "git -C src push origin".to_owned(),
@@ -338,6 +89,16 @@ fn simple_command(dice: &mut Dice) -> String {
         42 => "timeout 5 git push".to_owned(),
         43 => format!("sort -o {one} {other}"),
         44 => "portcullis trust".to_owned(),
+        45 => "git push -f origin main".to_owned(),
+        46 => "git push origin +main".to_owned(),
+        47 => "git config core.pager x".to_owned(),
+        48 => "shutdown now".to_owned(),
+        49 | 50 => format!("mv {one} {other}"),
+        51 => format!("ln -s {one} {other}"),
+        52 => format!("ln {one} {other}"),
+        53 => "echo x > $X".to_owned(),
+        54 => "echo x > $X/.git/hooks/a".to_owned(),
+        55 => format!("npm test --prefix={}", dice.of(&["src", "../x"])),
         _ => format!("cat < {one}"),
     }
 }
@@ -360,9 +121,27 @@ fn tool(name: &str, input: &Value) -> ToolCall {
     normalise("claude", name, input.as_object().unwrap().clone()).unwrap()
 }
 
+fn browser(dice: &mut Dice) -> serde_json::Map<String, Value> {
+    let urls = [
+        "https://a.test/x",
+        "http://c.b.a.test:80/",
+        "https://b.test",
+        "file:///etc/hosts",
+    ];
+    let input = match dice.below(6) {
+        0 => json!({ "action": "click" }),
+        _ => json!({ "action": "launch", "url": dice.of(&urls) }),
+    };
+    input.as_object().unwrap().clone()
+}
+
 pub(crate) fn call(dice: &mut Dice) -> ToolCall {
     let file = dice.of(FILES);
-    match dice.below(30) {
+    match dice.below(36) {
+        30 | 31 => normalise("cline", "browser_action", browser(dice)).unwrap(),
+        32 => tool("ExitPlanMode", &json!({ "plan": "x" })),
+        33 => tool("TodoWrite", &json!({ "todos": [] })),
+        34 | 35 => tool("Bash", &json!({ "command": line(dice), "description": "y" })),
         0..12 => tool(
             "Bash",
             &json!({ "command": line(dice), "description": dice.of(&["x1", "y"]) }),
@@ -381,6 +160,7 @@ pub(crate) fn call(dice: &mut Dice) -> ToolCall {
                 "https://b.test/?q",
                 "https://bb.test",
                 r"https://a.test\@b.test",
+                "file:///etc/hosts",
             ]);
             tool("WebFetch", &json!({ "url": url, "prompt": "x" }))
         }
@@ -419,6 +199,91 @@ fn real(path: &AbsPath, link: Option<&AbsPath>) -> AbsPath {
     }
 }
 
+/// What stands at a path: files of the alphabet with an ending are files, the others folders.
+fn kind(dice: &mut Dice, path: &AbsPath) -> PathKind {
+    match path.as_str().rsplit('/').next().unwrap() {
+        _ if dice.once_in(4) => PathKind::Unknown,
+        name if name.contains('.') => PathKind::File,
+        _ => PathKind::Directory,
+    }
+}
+
+/// Definitions of MCP servers under the names that calls are about.
+fn mcp_servers(dice: &mut Dice) -> Vec<McpServer> {
+    let mut out = Vec::new();
+    for name in ["git", "github", "git__hub", "my_srv", "my srv"] {
+        if dice.once_in(if name == "my srv" { 8 } else { 4 }) {
+            continue;
+        }
+        let commands: [&[&str]; 3] = [&["npx", "-y", "@corp/git"], &["srv", "--stdio"], &["./srv"]];
+        let launch = if dice.once_in(12) {
+            Launch::Unknown
+        } else {
+            Launch::Command {
+                words: commands[dice.below(3)].iter().map(|word| (*word).to_owned()).collect(),
+                environment: dice.once_in(8).then(|| "NODE_OPTIONS".to_owned()).into_iter().collect(),
+            }
+        };
+        let given = Approval::Given;
+        out.push(McpServer {
+            name: name.to_owned(),
+            launch,
+            place: ConfiguredIn::User,
+            file: "mcp.json".to_owned(),
+            read_only_tools: dice.once_in(2).then(|| "pull".to_owned()).into_iter().collect(),
+            approval: [
+                given,
+                given,
+                given,
+                Approval::None,
+                Approval::Changed,
+                Approval::Disabled,
+            ][dice.below(6)],
+        });
+    }
+    out
+}
+
+fn repositories(dice: &mut Dice) -> Repositories {
+    let remotes: &[&str] = match dice.below(8) {
+        0 => return Repositories::Unknown,
+        1 => &["git@github.com:acme/x.git"],
+        2 => &[],
+        3 => &["https://github.com/other/y", "https://github.com/acme/x"],
+        _ => &["https://github.com/other/y"],
+    };
+    Repositories::Known(vec![RepositoryIdentity {
+        root: AbsPath::parse("/home/dev/proj").unwrap(),
+        remotes: remotes.iter().map(|text| (*text).to_owned()).collect(),
+    }])
+}
+
+fn session(dice: &mut Dice, mode: Mode) -> Session {
+    Session {
+        started_in: match dice.below(6) {
+            0 => Some(dice.mode()),
+            1 | 2 => Some(mode),
+            _ => None,
+        },
+        plan_file: match dice.below(3) {
+            0 => None,
+            1 => Some(AbsPath::parse("/home/dev/proj/.claude/plans/p.md").unwrap()),
+            _ => Some(AbsPath::parse("/home/dev/proj/docs/x.md").unwrap()),
+        },
+        classifier: match dice.below(9) {
+            0 => ClassifierReport::Off,
+            1 => ClassifierReport::NotAsked,
+            2 => ClassifierReport::BlockedBefore,
+            3 => ClassifierReport::Failed {
+                reason: "late".to_owned(),
+            },
+            4 => ClassifierReport::Verdict(ClassifierVerdict::Ask { reason: "x".to_owned() }),
+            5 => ClassifierReport::Verdict(ClassifierVerdict::Deny { advice: "x".to_owned() }),
+            _ => ClassifierReport::Verdict(ClassifierVerdict::Allow),
+        },
+    }
+}
+
 pub(crate) fn request(dice: &mut Dice) -> Request {
     let path = |text: &str| AbsPath::parse(text).unwrap();
     let call = call(dice);
@@ -435,6 +300,10 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
         _ => Some(path("/home/dev/proj/.git")),
     };
     let needed = facts_needed(&call.action, &workspace);
+    let empty = Tree {
+        complete: true,
+        ..Tree::default()
+    };
     let facts = Facts {
         vouched: !dice.once_in(10),
         paths: needed
@@ -442,7 +311,7 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
             .into_iter()
             .map(|named| {
                 let real = (!dice.once_in(25)).then(|| real(&named, link.as_ref()));
-                let kind = PathKind::Unknown;
+                let kind = kind(dice, &named);
                 (named, PathFact { real, kind })
             })
             .collect(),
@@ -450,10 +319,10 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
             .programs
             .into_iter()
             .map(|name| {
-                let folder = if dice.once_in(12) {
-                    "/home/dev/proj/bin"
-                } else {
-                    "/usr/bin"
+                let folder = match dice.below(24) {
+                    0 => "/home/dev/proj/bin",
+                    1 => "/tmp/bin",
+                    _ => "/usr/bin",
                 };
                 let found = (!dice.once_in(20)).then(|| path(folder).join(&name));
                 (name, found)
@@ -471,19 +340,31 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
                 },
             },
         },
+        repositories: repositories(dice),
+        mcp_servers: mcp_servers(dice),
+        sandbox: [
+            SandboxOffer::Full,
+            SandboxOffer::Full,
+            SandboxOffer::Partial,
+            SandboxOffer::None,
+        ][dice.below(4)],
         project_trusted: !dice.once_in(3),
         failures: if dice.once_in(30) {
             vec!["a document".to_owned()]
         } else {
             Vec::new()
         },
+        // What `mv` takes along holds nothing: folders that are read as a whole have their own tests.
+        trees: (needed.trees.into_iter())
+            .map(|tree| (tree.folder, empty.clone()))
+            .collect(),
         own_paths: vec![path("/own")],
         own_secret_paths: vec![path("/own/secret")],
-        ..Facts::default()
     };
+    let mode = dice.mode();
     Request {
         agent: "claude".to_owned(),
-        mode: Mode::ALL[dice.below(Mode::ALL.len())],
+        mode,
         interactivity: if dice.once_in(8) {
             Interactivity::Headless
         } else {
@@ -492,7 +373,7 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
         workspace,
         call,
         facts,
-        sandboxed_execution: false,
-        session: Session::default(),
+        sandboxed_execution: dice.once_in(12),
+        session: session(dice, mode),
     }
 }

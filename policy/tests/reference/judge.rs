@@ -5,49 +5,19 @@
 //! protected paths. It takes nothing of the evaluator, of the index, or of the matchers.
 
 use portcullis_policy::{
-    AbsPath, Action, DecidedBy, Effect, Layer, Mode, Request, Verdict, call::Search, credentials, mode::ActionClass,
-    protected, request::Interactivity, rule::host_of, shell::Access,
+    AbsPath, Action, DecidedBy, Effect, Mode, Request, Verdict,
+    call::Search,
+    mode::{ActionClass, Guard},
+    rule::{file_of, host_of},
+    shell::Access,
 };
 
-use super::matchers::{self, Places};
-
-/// A rule as the documents have it.
-#[derive(Clone, Debug)]
-pub(crate) struct Rule {
-    pub(crate) effect: Effect,
-    pub(crate) layer: Layer,
-    pub(crate) document: String,
-    pub(crate) folder: Option<AbsPath>,
-    pub(crate) line: u32,
-    pub(crate) text: String,
-    /// The patterns of the exceptions that stand after it in its list.
-    pub(crate) exceptions: Vec<String>,
-}
-
-impl Rule {
-    fn tool(&self) -> &str {
-        self.text.split('(').next().unwrap()
-    }
-
-    fn inner(&self) -> Option<&str> {
-        let (_, rest) = self.text.split_once('(')?;
-        rest.strip_suffix(')')
-    }
-
-    /// The pattern of a rule on commands.
-    pub(crate) fn command(&self) -> Option<&str> {
-        let pattern = self.inner().unwrap_or("*");
-        (self.tool() == "Bash" && !pattern.starts_with("description:")).then_some(pattern)
-    }
-
-    pub(crate) fn is_for_every_command(&self) -> bool {
-        self.command() == Some("*")
-    }
-
-    pub(crate) fn is_exact(&self) -> bool {
-        self.command().is_some_and(|pattern| !pattern.contains('*'))
-    }
-}
+use super::{
+    documents::Document,
+    matchers,
+    policy::Policy,
+    rules::{Rule, Spelling},
+};
 
 /// How one part came out.
 #[derive(Clone, Debug)]
@@ -55,32 +25,119 @@ pub(crate) struct Part {
     pub(crate) verdict: Verdict,
     pub(crate) by: DecidedBy,
     pub(crate) rule: Option<Rule>,
+    /// What the mode was asked about; of a part that is a person's alone, `None`.
+    pub(crate) class: Option<ActionClass>,
+    /// The protection that can take an allow of it back.
+    pub(crate) guard: Option<Guard>,
 }
 
-/// What already allows an access to a file.
-pub(crate) type Cover = Option<Rule>;
+impl Part {
+    pub(crate) fn new(verdict: Verdict, by: DecidedBy) -> Self {
+        Self {
+            verdict,
+            by,
+            rule: None,
+            class: None,
+            guard: None,
+        }
+    }
+
+    pub(crate) fn by_rule(rule: &Rule) -> Self {
+        let by = if rule.spelling == Spelling::Ignore {
+            DecidedBy::Control
+        } else {
+            DecidedBy::Rule
+        };
+        Self {
+            rule: Some(rule.clone()),
+            ..Self::new(rule.effect.into(), by)
+        }
+    }
+
+    /// A rule could be about it.
+    pub(crate) fn perhaps(rule: &Rule) -> Self {
+        Self {
+            rule: Some(rule.clone()),
+            ..Self::new(Verdict::Ask, DecidedBy::Rule)
+        }
+    }
+
+    pub(crate) fn unknown() -> Self {
+        Self::new(Verdict::Ask, DecidedBy::Failure)
+    }
+
+    pub(crate) fn allowed_by_mode() -> Self {
+        Self::new(Verdict::Allow, DecidedBy::Mode)
+    }
+
+    pub(crate) fn asked_by_mode() -> Self {
+        Self::new(Verdict::Ask, DecidedBy::Mode)
+    }
+
+    pub(crate) fn secret() -> Self {
+        Self::new(Verdict::Deny, DecidedBy::Protection)
+    }
+
+    pub(crate) fn guarded(self, guard: Option<Guard>) -> Self {
+        Self { guard, ..self }
+    }
+
+    /// Not knowing is never allow, and what is asked for a person has to answer.
+    pub(crate) fn unless_unknown(self, known: bool) -> Self {
+        match self.verdict {
+            _ if known => self,
+            Verdict::Allow => Self {
+                guard: self.guard,
+                ..Self::unknown()
+            },
+            Verdict::Ask | Verdict::Deny => Self { class: None, ..self },
+        }
+    }
+}
 
 pub(crate) struct Judge<'a> {
+    /// Those that hold for the call.
     pub(crate) rules: &'a [Rule],
+    pub(crate) policy: Policy<'a>,
+    /// In the mode that is in force.
     pub(crate) request: &'a Request,
 }
 
-/// Decides a request: the parts, strictest first.
-pub(crate) fn judge(rules: &[Rule], request: &Request) -> Vec<Part> {
-    // An allow of a project that nobody trusts is none.
-    let counting: Vec<Rule> = rules
-        .iter()
-        .filter(|rule| {
-            let inside = matches!(rule.layer, Layer::Project | Layer::Local);
-            rule.effect != Effect::Allow || !inside || request.facts.project_trusted
-        })
-        .cloned()
-        .collect();
+/// How a call came out.
+pub(crate) struct Judged {
+    /// The parts, strictest first.
+    pub(crate) parts: Vec<Part>,
+    /// Whether an allow holds in the sandbox only.
+    pub(crate) in_sandbox: bool,
+}
+
+/// Decides a request.
+pub(crate) fn judge(documents: &[Document], request: &Request) -> Judged {
+    let policy = Policy {
+        documents,
+        trusted: request.facts.project_trusted,
+    };
+    let stated = request.mode;
+    let request = &Request {
+        mode: policy.mode_in_force(stated, request.session.started_in),
+        ..request.clone()
+    };
+    let rules = policy.rules_that_hold(request.mode);
     let judge = Judge {
-        rules: &counting,
+        rules: &rules,
+        policy,
         request,
     };
-    let mut parts = judge.parts();
+    let (mut parts, mut in_sandbox) = if judge.refuses_mode(stated) {
+        (vec![Part::new(Verdict::Deny, DecidedBy::Control)], false)
+    } else {
+        judge.parts()
+    };
+    for part in &mut parts {
+        judge.ask_classifier(part);
+        judge.guard(part);
+    }
+    judge.sandbox_always(&mut parts, &mut in_sandbox);
     for part in &mut parts {
         judge.settle(part);
     }
@@ -89,11 +146,14 @@ pub(crate) fn judge(rules: &[Rule], request: &Request) -> Vec<Part> {
         DecidedBy::Control => 1,
         DecidedBy::Protection => 2,
         DecidedBy::Failure => 3,
-        DecidedBy::Mode => 4,
-        _ => 5,
+        DecidedBy::Classifier => 4,
+        DecidedBy::Mode => 5,
+        DecidedBy::Sandbox => 6,
     };
     parts.sort_by_key(|part| (std::cmp::Reverse(part.verdict), weight(part.by)));
-    parts
+    let shell = matches!(request.call.action, Action::Shell { .. });
+    let in_sandbox = parts[0].verdict == Verdict::Allow && (in_sandbox || (shell && request.sandboxed_execution));
+    Judged { parts, in_sandbox }
 }
 
 /// Of rules the one that decides: strictest effect, highest layer, then as documents and lines come.
@@ -111,116 +171,103 @@ fn decisive<'r>(rules: impl Iterator<Item = &'r Rule>) -> Option<Rule> {
     best.cloned()
 }
 
-pub(crate) fn by_rule(rule: &Rule) -> Part {
-    Part {
-        verdict: rule.effect.into(),
-        by: DecidedBy::Rule,
-        rule: Some(rule.clone()),
-    }
-}
-
-pub(crate) fn perhaps(rule: &Rule) -> Part {
-    Part {
-        verdict: Verdict::Ask,
-        ..by_rule(rule)
-    }
-}
-
-pub(crate) fn unknown() -> Part {
-    Part {
-        verdict: Verdict::Ask,
-        by: DecidedBy::Failure,
-        rule: None,
-    }
-}
-
-pub(crate) fn allowed_by_mode() -> Part {
-    Part {
-        verdict: Verdict::Allow,
-        by: DecidedBy::Mode,
-        rule: None,
-    }
-}
-
-pub(crate) fn secret() -> Part {
-    Part {
-        verdict: Verdict::Deny,
-        by: DecidedBy::Protection,
-        rule: None,
-    }
-}
-
 impl Judge<'_> {
     pub(crate) fn mode(&self, class: ActionClass) -> Part {
         let protection = matches!(class, ActionClass::Protected | ActionClass::Critical);
+        let by = if protection {
+            DecidedBy::Protection
+        } else {
+            DecidedBy::Mode
+        };
         Part {
-            verdict: self.request.mode.answer(class).alone(),
-            by: if protection {
-                DecidedBy::Protection
-            } else {
-                DecidedBy::Mode
-            },
-            rule: None,
+            class: Some(class),
+            ..Part::new(self.request.mode.answer(class).alone(), by)
         }
     }
 
     fn settle(&self, part: &mut Part) {
         let facts = &self.request.facts;
-        let of_the_host = matches!(
+        let of_the_host = !matches!(
             self.request.call.action,
-            Action::Shell { .. }
-                | Action::Read { .. }
-                | Action::Edit { .. }
-                | Action::Delete { .. }
-                | Action::Search(Search::Files { .. })
-                | Action::Skill { .. }
+            Action::Internal
+                | Action::LeavePlan
+                | Action::Fetch { .. }
+                | Action::Browser { .. }
+                | Action::Agent { .. }
+                | Action::Other
+                | Action::Search(Search::Web { .. })
         );
         if part.verdict == Verdict::Allow && (!facts.failures.is_empty() || (!facts.vouched && of_the_host)) {
             part.verdict = Verdict::Ask;
             part.by = DecidedBy::Failure;
         }
-        let nobody = self.request.interactivity == Interactivity::Headless || self.request.mode == Mode::DontAsk;
+        let nobody = self.request.interactivity == portcullis_policy::request::Interactivity::Headless
+            || self.request.mode == Mode::DontAsk;
         if part.verdict == Verdict::Ask && nobody {
             part.verdict = Verdict::Deny;
         }
     }
 
-    fn parts(&self) -> Vec<Part> {
+    /// The parts, and whether some are allowed in the sandbox only.
+    fn parts(&self) -> (Vec<Part>, bool) {
         let request = self.request;
         let call = &request.call;
+        if let Some(part) = self.repository() {
+            return (vec![part], false);
+        }
         let mut parts = Vec::new();
         for effect in [Effect::Deny, Effect::Ask] {
             if parts.is_empty() {
-                parts.extend(self.tool_rule(effect).as_ref().map(by_rule));
+                parts.extend(self.tool_rule(effect).as_ref().map(Part::by_rule));
             }
         }
         let tool = self.tool_rule(Effect::Allow);
-        let file = |text: &String, access| self.path(&self.resolve(text), access, tool.clone());
+        let by_tool = |class| tool.as_ref().map_or_else(|| self.mode(class), Part::by_rule);
+        let file = |text: &String, access| self.named_file(text, access, tool.clone());
         match &call.action {
-            Action::Shell { command } => parts.extend(self.line(command)),
+            Action::Shell { command } => {
+                let (line, in_sandbox) = self.line(command);
+                parts.extend(line);
+                return (parts, in_sandbox);
+            }
             Action::Read { path } => parts.push(file(path, Access::Read)),
             Action::Edit { paths } => parts.extend(paths.iter().map(|path| file(path, Access::Write))),
             Action::Delete { paths } => parts.extend(paths.iter().map(|path| file(path, Access::DeleteTree))),
             Action::Search(Search::Web { query }) => {
-                let rule = self.first(|rule| rule.tool() == "WebSearch" && rule.inner().is_none_or(|own| own == query));
-                parts.push(rule.map_or_else(|| self.mode(ActionClass::WebSearch), |rule| by_rule(&rule)));
+                let covers = |rule: &Rule| {
+                    rule.is_native("WebSearch") && rule.inner().is_none_or(|own| matchers::stars(own, query))
+                };
+                parts.push(self.by_first(covers, ActionClass::WebSearch));
             }
             Action::Search(Search::Files { path, pattern: None }) => {
                 parts.push(file(path.as_ref().unwrap_or(&".".to_owned()), Access::Read));
             }
-            Action::Fetch { urls } => parts.extend(urls.iter().map(|url| self.fetch(url))),
-            Action::Mcp { server, tool } => parts.push(self.mcp(server, tool)),
+            Action::Fetch { urls } => {
+                parts.extend(urls.iter().filter_map(|url| self.file_address(url)));
+                parts.extend(urls.iter().map(|url| self.fetch(url)));
+            }
+            Action::Browser { url: Some(url) } => {
+                parts.extend(self.origin(url));
+                parts.extend(self.file_address(url));
+                parts.push(self.fetch(url).guarded(Some(Guard::Browser)));
+            }
+            Action::Browser { url: None } => {
+                let lists = self.policy.lists_origins() && tool.is_none();
+                parts.extend(lists.then(|| Part::new(Verdict::Ask, DecidedBy::Control)));
+                parts.push(by_tool(ActionClass::Fetch).guarded(Some(Guard::Browser)));
+            }
+            Action::Mcp { server, tool } => parts.extend(self.mcp(server, tool)),
             Action::Agent { kind } => {
-                let rule = self.first(|rule| rule.tool() == "Agent" && rule.inner().is_none_or(|own| own == kind));
-                parts.push(rule.map_or_else(|| self.mode(ActionClass::StartAgent), |rule| by_rule(&rule)));
+                let covers = |rule: &Rule| rule.is_native("Agent") && rule.inner().is_none_or(|own| own == kind);
+                parts.push(self.by_first(covers, ActionClass::StartAgent));
             }
             Action::Skill { name, .. } => parts.push(self.skill(name)),
-            Action::Other => {
-                parts.push(tool.map_or_else(|| self.mode(ActionClass::UnknownTool), |rule| by_rule(&rule)));
-            }
+            Action::LeavePlan => parts.push(self.mode(ActionClass::LeavePlan)),
+            Action::Internal => parts.push(self.mode(ActionClass::Internal)),
+            Action::Other => parts.push(by_tool(ActionClass::UnknownTool)),
             other => panic!("the generator makes no {other:?}"),
         }
-        parts
+        (parts, false)
     }
 
     pub(crate) fn first(&self, mut covers: impl FnMut(&Rule) -> bool) -> Option<Rule> {
@@ -229,6 +276,14 @@ impl Judge<'_> {
 
     pub(crate) fn first_with(&self, effect: Effect, mut covers: impl FnMut(&Rule) -> bool) -> Option<Rule> {
         self.first(|rule| rule.effect == effect && covers(rule))
+    }
+
+    /// The first rule that covers it, else what the mode says.
+    fn by_first(&self, covers: impl FnMut(&Rule) -> bool, class: ActionClass) -> Part {
+        match self.first(covers) {
+            Some(rule) => Part::by_rule(&rule),
+            None => self.mode(class),
+        }
     }
 
     /// A rule on the tool itself.
@@ -248,10 +303,12 @@ impl Judge<'_> {
             "Agent",
             "Skill",
         ];
+        let native = |rule: &Rule| rule.spelling == Spelling::Native;
         self.first_with(effect, |rule| match rule.inner() {
+            _ if !native(rule) => false,
             _ if rule.text == "*" => true,
             None => {
-                let known = special.contains(&rule.tool()) || rule.tool().starts_with("mcp__");
+                let known = special.contains(&rule.head()) || rule.head().starts_with("mcp__");
                 !known && names.iter().any(|name| matchers::stars(&rule.text, name))
             }
             // A field of the input.
@@ -259,9 +316,9 @@ impl Judge<'_> {
                 let field = inner.split_once(':');
                 field.is_some_and(|(field, value)| {
                     let given = call.input.get(field).and_then(|given| given.as_str());
-                    names.contains(&rule.tool().to_owned())
-                        && !(rule.tool() == "Bash" && field != "description")
-                        && rule.tool() != "WebFetch"
+                    names.contains(&rule.head().to_owned())
+                        && !(rule.head() == "Bash" && field != "description")
+                        && rule.head() != "WebFetch"
                         && given.is_some_and(|given| matchers::stars(value, given))
                 })
             }
@@ -270,36 +327,25 @@ impl Judge<'_> {
 
     fn fetch(&self, url: &str) -> Part {
         let Some(host) = host_of(url) else {
-            let every = |rule: &Rule| rule.text == "WebFetch" && rule.effect != Effect::Allow;
-            return match self.first(every) {
-                Some(rule) => by_rule(&rule),
+            // Which host it is, is not known: rules for every host are about it all the same.
+            return match self.first(|rule| rule.effect != Effect::Allow && rule.fetches(None)) {
+                Some(rule) => Part::by_rule(&rule),
                 None if self.request.mode == Mode::Plan => self.mode(ActionClass::Fetch),
-                None => unknown(),
+                None => Part::unknown(),
             };
         };
-        match self.first(|rule| fetches(rule, &host)) {
-            Some(rule) => by_rule(&rule),
-            None => self.mode(ActionClass::Fetch),
-        }
+        self.by_first(|rule| rule.fetches(Some(&host)), ActionClass::Fetch)
     }
 
-    fn mcp(&self, server: &str, tool: &str) -> Part {
-        let covers = |rule: &Rule| {
-            let body = rule.text.strip_prefix("mcp__");
-            body.is_some_and(|body| matchers::mcp(body, rule.effect != Effect::Allow, server, tool))
-        };
-        match self.first(covers) {
-            Some(rule) if rule.effect == Effect::Allow && self.request.mode == Mode::Plan => {
-                self.mode(ActionClass::McpTool)
-            }
-            Some(rule) => by_rule(&rule),
-            None => self.mode(ActionClass::McpTool),
-        }
+    /// A file under an address is read like one, and never allowed by it.
+    fn file_address(&self, url: &str) -> Option<Part> {
+        let path = AbsPath::root().join(&file_of(url)?);
+        Some(self.path(&path, Access::Read, None).unless_unknown(false))
     }
 
     fn skill(&self, name: &str) -> Part {
         let covers = |rule: &Rule| {
-            rule.tool() == "Skill"
+            rule.is_native("Skill")
                 && match rule.inner() {
                     None => true,
                     Some(own) => match own.strip_suffix(":*") {
@@ -309,7 +355,7 @@ impl Judge<'_> {
                 }
         };
         match self.first(covers) {
-            Some(rule) => by_rule(&rule),
+            Some(rule) => Part::by_rule(&rule),
             None if self.request.facts.project_trusted => self.mode(ActionClass::RunSkill),
             None => {
                 let part = self.mode(ActionClass::UnknownTool);
@@ -320,194 +366,4 @@ impl Judge<'_> {
             }
         }
     }
-
-    pub(crate) fn resolve(&self, text: &str) -> AbsPath {
-        let workspace = &self.request.workspace;
-        match text.strip_prefix("~/") {
-            Some(rest) => workspace.home.as_ref().unwrap().join(rest),
-            None if text == "~" => workspace.home.clone().unwrap(),
-            None => workspace.cwd.join(text),
-        }
-    }
-
-    pub(crate) fn real(&self, path: &AbsPath) -> Option<&AbsPath> {
-        self.request.facts.paths.get(path)?.real.as_ref()
-    }
-
-    pub(crate) fn inside(&self, path: &AbsPath) -> bool {
-        let workspace = &self.request.workspace;
-        let root = self.real(&workspace.root).unwrap_or(&workspace.root);
-        path.is_within(&workspace.root) && self.real(path).is_some_and(|real| real.is_within(root))
-    }
-
-    /// The places of a rule's document: as named, and where these really are.
-    fn places(&self, rule: &Rule) -> [Places; 2] {
-        let workspace = &self.request.workspace;
-        let inside = workspace.cwd.is_within(&workspace.root);
-        let named = Places {
-            document: rule.folder.clone().unwrap_or_else(|| workspace.root.clone()),
-            home: workspace.home.clone().unwrap(),
-            cwd: if inside {
-                workspace.cwd.clone()
-            } else {
-                workspace.root.clone()
-            },
-            root: workspace.root.clone(),
-        };
-        let real = |path: &AbsPath| self.real(path).unwrap_or(path).clone();
-        let really = Places {
-            document: real(&named.document),
-            home: real(&named.home),
-            cwd: real(&named.cwd),
-            root: real(&named.root),
-        };
-        [named, really]
-    }
-
-    /// Whether a rule on files covers one spelling of a path, whatever it says about it.
-    fn covers_spelling(&self, rule: &Rule, path: &AbsPath) -> bool {
-        let wide = rule.effect != Effect::Allow;
-        let places = self.places(rule);
-        let meant = |pattern: &str, wide: bool| places.iter().any(|at| matchers::path(pattern, wide, path, at));
-        rule.inner().is_none_or(|pattern| meant(pattern, wide))
-            // What is taken out of an allow is read widely, what is taken out of a deny narrowly.
-            && !rule.exceptions.iter().any(|pattern| meant(pattern, !wide))
-    }
-
-    /// The deny or ask that speaks about an access to a path, as named or where it really leads.
-    pub(crate) fn narrowed(&self, path: &AbsPath, effect: Effect, verbs: &[&str]) -> Option<Rule> {
-        self.first_with(effect, |rule| {
-            verbs.contains(&rule.tool())
-                && (self.covers_spelling(rule, path)
-                    || self.real(path).is_some_and(|real| self.covers_spelling(rule, real)))
-        })
-    }
-
-    /// The allow for a path, if where it really leads is allowed too.
-    fn permitted(&self, path: &AbsPath, verb: &str) -> Option<Rule> {
-        let allows = |path: &AbsPath| {
-            self.first_with(Effect::Allow, |rule| {
-                rule.tool() == verb && self.covers_spelling(rule, path)
-            })
-        };
-        let named = allows(path)?;
-        allows(self.real(path)?).map(|_| named)
-    }
-
-    pub(crate) fn path(&self, path: &AbsPath, access: Access, cover: Cover) -> Part {
-        let verbs = verbs(access);
-        if path.as_str() == "/dev/null" && matches!(access, Access::Read | Access::Write) {
-            return allowed_by_mode();
-        }
-        let facts = &self.request.facts;
-        let spellings = || std::iter::once(path).chain(self.real(path));
-        let secret_there = facts
-            .own_secret_paths
-            .iter()
-            .any(|own| spellings().any(|path| path.is_within(own)));
-        let secrets_below = spellings().any(|path| {
-            facts.own_paths.iter().any(|own| path.is_within(own))
-                && facts.own_secret_paths.iter().any(|own| own.is_within(path))
-        });
-        if secret_there || secrets_below {
-            return secret();
-        }
-        if let Some(rule) = self.narrowed(path, Effect::Deny, verbs) {
-            return by_rule(&rule);
-        }
-        if access != Access::Read {
-            let whole_tree = access == Access::DeleteTree;
-            let own = facts.own_paths.iter().chain(&facts.own_secret_paths);
-            let is_own = own
-                .clone()
-                .any(|own| spellings().any(|path| path.is_within(own) || (whole_tree && own.is_within(path))));
-            let guarded = spellings().any(protects);
-            if is_own || guarded {
-                return self.mode(ActionClass::Protected);
-            }
-            if access != Access::Write && protected::is_critical(path, &self.request.workspace) {
-                return self.mode(ActionClass::Critical);
-            }
-            if self.request.mode == Mode::Plan {
-                return self.mode(ActionClass::EditInside);
-            }
-        }
-        if let Some(rule) = self.narrowed(path, Effect::Ask, verbs) {
-            return by_rule(&rule);
-        }
-        let known = self.real(path).is_some();
-        let unless_unknown = |part: Part| {
-            if known || part.verdict != Verdict::Allow {
-                part
-            } else {
-                unknown()
-            }
-        };
-        if let Some(rule) = cover {
-            return unless_unknown(by_rule(&rule));
-        }
-        if let Some(rule) = self.permitted(path, verbs[0]) {
-            return by_rule(&rule);
-        }
-        let credential = spellings().any(|path| credentials::holds(path).is_some());
-        unless_unknown(self.by_place(self.inside(path), access, credential))
-    }
-
-    fn by_place(&self, inside: bool, access: Access, credential: bool) -> Part {
-        self.mode(match (access, inside) {
-            (Access::Read, true) => ActionClass::ReadInside,
-            (Access::Read, false) if credential => ActionClass::ReadCredential,
-            (Access::Read, false) => ActionClass::ReadOutside,
-            (_, true) => ActionClass::EditInside,
-            (_, false) => ActionClass::EditOutside,
-        })
-    }
-
-    pub(crate) fn not_known(&self, source: &str, access: Access, cover: Cover) -> Part {
-        if access != Access::Read {
-            let words: String = source.chars().filter(|c| *c != '"').collect();
-            if protects(&AbsPath::root().join(&words)) {
-                return self.mode(ActionClass::Protected);
-            }
-            let variable_in_front = source.split_once('$').is_some_and(|(_, rest)| rest.contains('/'));
-            if access != Access::Write && variable_in_front {
-                return self.mode(ActionClass::Critical);
-            }
-            if self.request.mode == Mode::Plan {
-                return self.mode(ActionClass::EditInside);
-            }
-        }
-        let verbs = verbs(access);
-        let narrows = |rule: &Rule| rule.effect != Effect::Allow && verbs.contains(&rule.tool());
-        if let Some(rule) = self.first(narrows) {
-            return perhaps(&rule);
-        }
-        if let Some(rule) = cover {
-            return by_rule(&rule);
-        }
-        self.mode(if access == Access::Read {
-            ActionClass::ReadCredential
-        } else {
-            ActionClass::EditOutside
-        })
-    }
-}
-
-fn protects(path: &AbsPath) -> bool {
-    protected::protects(path, protected::Switches::default()).is_some()
-}
-
-fn verbs(access: Access) -> &'static [&'static str] {
-    match access {
-        Access::Read => &["Read"],
-        Access::Write => &["Edit", "Read"],
-        Access::Delete | Access::DeleteTree => &["Delete", "Edit", "Read"],
-    }
-}
-
-pub(crate) fn fetches(rule: &Rule, host: &str) -> bool {
-    rule.tool() == "WebFetch"
-        && rule
-            .inner()
-            .is_none_or(|inner| matchers::host(inner.strip_prefix("domain:").unwrap(), host))
 }

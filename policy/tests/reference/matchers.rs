@@ -30,13 +30,13 @@ pub(crate) fn command(pattern: &str, text: &str) -> bool {
     without_arguments || stars(&pattern, text)
 }
 
-/// Whether `Bash(pattern)` can cover one of the texts that `known` is with anything in its gaps (`\0`).
-pub(crate) fn command_with_gaps(pattern: &str, known: &str) -> bool {
-    let pattern = spelled_out(pattern);
-    let bare = (pattern.matches('*').count() == 1)
+/// Whether a pattern can cover one of the texts that `known` is with anything in its gaps (`\0`). `bare`: whether a blank
+/// and the only star at the end stand for nothing, too.
+pub(crate) fn command_with_gaps(pattern: &str, bare: bool, known: &str) -> bool {
+    let without_arguments = (bare && pattern.matches('*').count() == 1)
         .then(|| pattern.strip_suffix(" *"))
         .flatten();
-    common(&pattern, known) || bare.is_some_and(|bare| common(bare, known))
+    common(pattern, known) || without_arguments.is_some_and(|bare| common(bare, known))
 }
 
 fn common(one: &str, other: &str) -> bool {
@@ -101,6 +101,50 @@ pub(crate) fn path(pattern: &str, wide: bool, path: &AbsPath, places: &Places) -
     })
 }
 
+/// Whether a pattern in Cursor's words covers a path: from the workspace's root, or with a slash in front from the file
+/// system's. An allow covers what it says; a deny or ask also what lies below that, and the folder of `x/**`.
+pub(crate) fn cursor_path(pattern: &str, wide: bool, path: &AbsPath, places: &Places) -> bool {
+    let root = AbsPath::root();
+    let base = if pattern.starts_with('/') { &root } else { &places.root };
+    let segments: Vec<&str> = pattern.split('/').filter(|s| !s.is_empty()).collect();
+    let Some(rest) = path.below(base) else {
+        return false;
+    };
+    let theirs: Vec<&str> = rest.split('/').filter(|s| !s.is_empty()).collect();
+    if wide {
+        let mut ours = segments;
+        if ours.last() == Some(&"**") {
+            ours.pop();
+        }
+        return (0..=theirs.len()).any(|n| covers(&ours, &theirs[..n], false));
+    }
+    match segments.split_last() {
+        // What lies below a folder is not the folder.
+        Some((&"**", ours)) if !ours.is_empty() => (0..theirs.len()).any(|n| covers(ours, &theirs[..n], false)),
+        _ => covers(&segments, &theirs, false),
+    }
+}
+
+/// What a line of an ignore list names: `(itself, what lies below)`. Without a slash before its end a name counts at any
+/// depth, else from the workspace's root.
+pub(crate) fn ignore(line: &str, path: &AbsPath, places: &Places) -> (bool, bool) {
+    let line = line.trim_end_matches('/');
+    let root = AbsPath::root();
+    let placed = line.contains('/') && !line.starts_with("**/");
+    let base = if placed { &places.root } else { &root };
+    let mut ours: Vec<&str> = line.split('/').filter(|s| !s.is_empty()).collect();
+    if !line.contains('/') {
+        ours.insert(0, "**");
+    }
+    let Some(rest) = path.below(base) else {
+        return (false, false);
+    };
+    let theirs: Vec<&str> = rest.split('/').filter(|s| !s.is_empty()).collect();
+    let itself = covers(&ours, &theirs, false);
+    let below = (0..theirs.len()).any(|n| covers(&ours, &theirs[..n], false));
+    (itself, below)
+}
+
 fn covers(ours: &[&str], theirs: &[&str], wide: bool) -> bool {
     match ours.split_first() {
         None => theirs.is_empty(),
@@ -156,7 +200,6 @@ pub(crate) fn mcp(body: &str, wide: bool, server: &str, tool: &str) -> bool {
                 .and_then(|rest| rest.strip_prefix("__"))
                 .is_some_and(|rest| !rest.is_empty() && stars(rest, tool))
     };
-    let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-', "_");
     let whole = format!("{server}__{tool}");
     own(server, tool)
         || (wide
@@ -164,4 +207,20 @@ pub(crate) fn mcp(body: &str, wide: bool, server: &str, tool: &str) -> bool {
                 || stars(body, server)
                 || own(&plain(server), &plain(tool))
                 || stars(body, &plain(&whole))))
+}
+
+/// Whether `server:tool` as a deny or ask covers a tool, wherever its server's name ends and in either spelling.
+pub(crate) fn mcp_halves(own_server: &str, own_tool: &str, server: &str, tool: &str) -> bool {
+    let whole = format!("{server}__{tool}").to_ascii_lowercase();
+    let (own_server, own_tool) = (own_server.to_ascii_lowercase(), own_tool.to_ascii_lowercase());
+    [plain(&whole), whole].iter().any(|whole| {
+        whole
+            .match_indices("__")
+            .any(|(at, _)| stars(&own_server, &whole[..at]) && stars(&own_tool, &whole[at + 2..]))
+    })
+}
+
+/// A name as agents write it, who replace what cannot stand there.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-', "_")
 }

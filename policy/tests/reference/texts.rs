@@ -46,6 +46,7 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
         return Vec::new();
     };
     let mut spellings = vec![command.words.clone()];
+    let mut forced = Vec::new();
     if let Word::Literal(program) = first {
         let name = program.rsplit('/').next().unwrap().to_owned();
         let mut words = command.words.clone();
@@ -59,10 +60,12 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
                     words.remove(1);
                 }
             }
-            spellings.push(words);
+            spellings.push(words.clone());
+            forced = force_pushes(&words);
         }
     }
     let mut texts = vec![command.text.clone()];
+    texts.extend(forced);
     texts.extend(
         spellings
             .iter()
@@ -72,6 +75,28 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
     let with: Vec<String> = texts.iter().map(|text| format!("{front}{text}")).collect();
     texts.extend(with);
     texts
+}
+
+/// A force push in the words that people write in rules: one text per branch. The generator has `-f` and `+branch`.
+fn force_pushes(words: &[Word]) -> Vec<String> {
+    let texts: Vec<&str> = words.iter().filter_map(Word::literal).collect();
+    if texts.get(1) != Some(&"push") {
+        return Vec::new();
+    }
+    let all = texts.contains(&"-f");
+    let mut operands = texts[2..].iter().filter(|word| !word.starts_with('-'));
+    let Some(remote) = operands.next() else {
+        return Vec::new();
+    };
+    let branches: Vec<&&str> = operands.collect();
+    if all && branches.is_empty() {
+        return vec![format!("git push --force {remote}")];
+    }
+    branches
+        .iter()
+        .filter(|branch| all || branch.starts_with('+'))
+        .map(|branch| format!("git push --force {remote} {}", branch.trim_start_matches('+')))
+        .collect()
 }
 
 /// The command with `\0` for each word that is only known at run time; `None` if there is none.
