@@ -3,6 +3,7 @@
 //! A fact that cannot be had is left out or said to be a failure; the engine takes the worst case then. Nothing here runs a
 //! program or writes a file. Bounded in steps and in time; blocking, so it runs on a thread of its own.
 
+mod agents;
 pub mod documents;
 pub mod programs;
 pub mod repository;
@@ -97,7 +98,13 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
         }
         None => false,
     };
-    let documents = documents::read(&host.places.config, project.as_deref(), &mut failures);
+    let agent = message.agent.clone().unwrap_or_default();
+    let caller = documents::Caller {
+        agent: &agent,
+        start: root,
+        project: project.as_deref(),
+    };
+    let documents = documents::read(host.places, caller, &mut failures);
     Ok(Gathered {
         facts: HostFacts {
             host_id: host.host_id.to_owned(),

@@ -237,6 +237,8 @@ impl Host {
         let places = Places {
             data: root.join("data"),
             config: root.join("config"),
+            home: Some(root.join("home")),
+            system: root.join("etc"),
             programs: launcher.parent().unwrap().to_path_buf(),
         };
         let workspace = root.join("ws");
