@@ -18,6 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             ".portcullis.v1.ToolCall",
             ".portcullis.v1.HostDocument",
             ".portcullis.v1.Execution",
+            ".portcullis.v1.McpServerFact",
+            ".portcullis.v1.McpCommand",
             ".portcullis.v1.RunStart",
             ".portcullis.v1.RunRequest",
         ])

@@ -36,8 +36,73 @@ pub struct Answer {
     pub policy_version: u64,
     /// An allow holds only for a run in the sandbox.
     pub sandbox_only: bool,
+    /// What stands behind it, where an explanation was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
     #[serde(skip)]
     permit: Option<Permit>,
+}
+
+/// What stands behind an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// What stands behind each entry of the trace, in its order; shorter where an entry stands for several parts.
+    pub parts: Vec<PartExplanation>,
+    /// What would make the answer less strict, nearest first. Each was tried.
+    pub changes: Vec<Change>,
+    /// Why no change leads to an allow; `None` if one does, or if it is an allow already.
+    pub no_change: Option<String>,
+}
+
+/// What stands behind one part of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartExplanation {
+    /// How the part stands; `None` if this version does not know it.
+    pub standing: Option<Standing>,
+    /// The rules that speak about it, in the order in which they count.
+    pub rules: Vec<MatchingRule>,
+}
+
+/// How a part of a call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It may run.
+    Allowed,
+    /// A rule, a protection or a control stands in the way: a further allow does not help.
+    Forbidden,
+    /// Nothing forbids it, but no rule allows it and the mode does not either.
+    NothingMatched,
+    /// Something about it is not known.
+    Unknown,
+}
+
+/// A rule that speaks about a part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MatchingRule {
+    /// The rule.
+    pub rule: RuleRef,
+    /// Whether it decided; else another one outranked it.
+    pub decided: bool,
+}
+
+/// What would make an answer less strict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// What has to be done, in this order.
+    pub steps: Vec<ChangeStep>,
+    /// What the call comes to then; `None` if this version does not know it.
+    #[serde(serialize_with = "as_optional_text")]
+    pub would_be: Option<Verdict>,
+}
+
+/// One step of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChangeStep {
+    /// In words.
+    pub text: String,
+    /// The rule to add, where that is the step; else empty.
+    pub added_rule: String,
 }
 
 /// The permission to run one command once. Comes out of an allow only, and is used up by [`crate::Host::run`].
@@ -73,6 +138,8 @@ pub enum DecidedBy {
     Control,
     /// The command is allowed because it runs in the sandbox.
     Sandbox,
+    /// The classifier of an automatic mode, or what its silence comes to.
+    Classifier,
     /// Something could not be known or done.
     Failure,
 }
@@ -85,6 +152,7 @@ impl fmt::Display for DecidedBy {
             Self::Protection => "protection",
             Self::Control => "team control",
             Self::Sandbox => "sandbox",
+            Self::Classifier => "classifier",
             Self::Failure => "failure",
         })
     }
@@ -153,6 +221,7 @@ impl Answer {
             suggested_rules: Vec::new(),
             policy_version: 0,
             sandbox_only: false,
+            explanation: None,
             permit: None,
         }
     }
@@ -195,6 +264,7 @@ impl Answer {
             suggested_rules: wire.suggested_rules,
             policy_version: wire.policy_version,
             sandbox_only: wire.sandbox.is_some(),
+            explanation: None,
             permit,
         })
     }
@@ -217,8 +287,53 @@ impl Answer {
             suggested_rules: wire.suggested_rules,
             policy_version: wire.policy_version,
             sandbox_only: false,
+            explanation: Some(Explanation {
+                parts: wire.parts.into_iter().map(PartExplanation::from).collect(),
+                changes: wire.changes.into_iter().map(Change::from).collect(),
+                no_change: Some(wire.no_change).filter(|why| !why.is_empty()),
+            }),
             permit: None,
         })
+    }
+}
+
+impl From<v1::PartExplanation> for PartExplanation {
+    fn from(wire: v1::PartExplanation) -> Self {
+        Self {
+            standing: match wire.standing() {
+                v1::Standing::Unspecified => None,
+                v1::Standing::Allowed => Some(Standing::Allowed),
+                v1::Standing::Forbidden => Some(Standing::Forbidden),
+                v1::Standing::NothingMatched => Some(Standing::NothingMatched),
+                v1::Standing::Unknown => Some(Standing::Unknown),
+            },
+            rules: wire
+                .rules
+                .into_iter()
+                .filter_map(|matching| {
+                    Some(MatchingRule {
+                        rule: matching.rule?.into(),
+                        decided: matching.decided,
+                    })
+                })
+                .collect(),
+        }
+    }
+}
+
+impl From<v1::Change> for Change {
+    fn from(wire: v1::Change) -> Self {
+        Self {
+            would_be: verdict_from_wire(wire.would_be).ok(),
+            steps: wire
+                .steps
+                .into_iter()
+                .map(|step| ChangeStep {
+                    text: step.text,
+                    added_rule: step.added_rule,
+                })
+                .collect(),
+        }
     }
 }
 
@@ -242,6 +357,7 @@ pub(crate) fn decided_by(number: i32) -> Option<DecidedBy> {
         v1::DecidedBy::Protection => DecidedBy::Protection,
         v1::DecidedBy::Control => DecidedBy::Control,
         v1::DecidedBy::Sandbox => DecidedBy::Sandbox,
+        v1::DecidedBy::Classifier => DecidedBy::Classifier,
         v1::DecidedBy::Failure => DecidedBy::Failure,
     })
 }

@@ -232,6 +232,11 @@ impl From<v1::DecisionRecord> for Decision {
             v1::Mode::Plan => "plan",
             v1::Mode::DontAsk => "dontAsk",
             v1::Mode::Bypass => "bypass",
+            v1::Mode::Auto => "auto",
+            v1::Mode::AutoReview => "auto-review",
+            v1::Mode::Allowlist => "allowlist",
+            v1::Mode::AllowlistSandbox => "allowlist-sandbox",
+            v1::Mode::RunEverything => "run-everything",
         };
         let agent = wire.agent.unwrap_or_default();
         let evaluation: std::time::Duration = wire

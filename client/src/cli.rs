@@ -5,9 +5,13 @@
 
 mod args;
 mod audit;
+mod confirm;
 mod decide;
+mod explain;
 mod failure;
+mod faults;
 mod hook;
+mod mcp;
 mod output;
 mod policy;
 mod run;
@@ -65,9 +69,11 @@ fn dispatch(cli: Cli) -> u8 {
                 }
             };
         }
-        Command::Decide(command) => in_runtime(decide::main(&command, &cli.host)),
+        Command::Decide(command) => in_runtime(decide::main(&command.call, command.explain, &cli.host)),
+        Command::Explain(command) => in_runtime(decide::main(&command.call, true, &cli.host)),
         Command::Policy(command) => in_runtime(policy::main(&command, &cli.host)),
         Command::Audit(command) => in_runtime(audit::main(&command, &cli.host)),
+        Command::Mcp(command) => in_runtime(mcp::main(&command, &cli.host)),
         Command::Trust(command) => in_runtime(trust::main(&command, &cli.host)),
         Command::Status(command) => in_runtime(status::main(&command, &cli.host)),
         Command::Completions { shell } => {

@@ -109,6 +109,77 @@ impl From<v1::Enforcement> for Enforcement {
     }
 }
 
+/// One definition of an MCP server in an agent's configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct McpServer {
+    /// Its configured name.
+    pub name: String,
+    /// The agents that read it.
+    pub agents: Vec<String>,
+    /// What it starts or where it is, redacted and shortened.
+    pub launch: String,
+    /// Who configured it.
+    pub configured_in: McpPlace,
+    /// The file.
+    pub file: String,
+    /// Whether it is approved.
+    pub approval: McpApproval,
+    /// What an approval is for; `None` if nobody can approve it, as it is not understood.
+    pub digest: Option<String>,
+}
+
+/// Who configured an MCP server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum McpPlace {
+    /// Whoever administers the host.
+    Managed,
+    /// This person, everywhere.
+    User,
+    /// This person, for this project.
+    Local,
+    /// The project, or somebody who is not known.
+    Project,
+}
+
+/// What the person at the host said about a definition of an MCP server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum McpApproval {
+    /// They approved it as it is.
+    Given,
+    /// They approved its name with another command or address.
+    Changed,
+    /// The agent's own settings switch it off.
+    Disabled,
+    /// Nothing.
+    None,
+}
+
+impl From<v1::McpServerStatus> for McpServer {
+    fn from(wire: v1::McpServerStatus) -> Self {
+        Self {
+            configured_in: match wire.configured_in() {
+                v1::ConfiguredIn::Managed => McpPlace::Managed,
+                v1::ConfiguredIn::User => McpPlace::User,
+                v1::ConfiguredIn::Local => McpPlace::Local,
+                v1::ConfiguredIn::Project | v1::ConfiguredIn::Unspecified => McpPlace::Project,
+            },
+            approval: match wire.approval() {
+                v1::McpApproval::Given => McpApproval::Given,
+                v1::McpApproval::Changed => McpApproval::Changed,
+                v1::McpApproval::Disabled => McpApproval::Disabled,
+                v1::McpApproval::Unspecified => McpApproval::None,
+            },
+            name: wire.name,
+            agents: wire.agents,
+            launch: wire.launch,
+            file: wire.file,
+            digest: Some(wire.digest).filter(|digest| !digest.is_empty()),
+        }
+    }
+}
+
 impl Host {
     /// Connects, after checking that the socket and who listens there belong to this user or root.
     ///
@@ -225,6 +296,50 @@ impl Host {
             .answer(async { self.hosts().list_trusted_projects(request).await })
             .await?
             .roots)
+    }
+
+    /// The MCP servers that agents would use in a project, and what could not be read, one line each.
+    ///
+    /// # Errors
+    /// If sandboxd does not answer, or its list of approvals cannot be read.
+    pub async fn mcp_servers(&self, root: &str) -> Result<(Vec<McpServer>, Vec<String>), CallError> {
+        let request = self.link.request(v1::ListMcpServersRequest { root: root.to_owned() });
+        let answer = self
+            .link
+            .answer(async { self.hosts().list_mcp_servers(request).await })
+            .await?;
+        Ok((
+            answer.servers.into_iter().map(McpServer::from).collect(),
+            answer.failures,
+        ))
+    }
+
+    /// Approves MCP servers as they are listed, by their digests.
+    ///
+    /// # Errors
+    /// If one has changed since, its project is not trusted, or sandboxd cannot remember it.
+    pub async fn approve_mcp_servers(&self, root: &str, digests: Vec<String>) -> Result<(), CallError> {
+        let request = self.link.request(v1::ApproveMcpServersRequest {
+            root: root.to_owned(),
+            digests,
+        });
+        self.link
+            .answer(async { self.hosts().approve_mcp_servers(request).await })
+            .await?;
+        Ok(())
+    }
+
+    /// Takes all approvals of a server's name back. Returns how many there were.
+    ///
+    /// # Errors
+    /// If sandboxd cannot.
+    pub async fn revoke_mcp_server(&self, name: &str) -> Result<u32, CallError> {
+        let request = self.link.request(v1::RevokeMcpServerRequest { name: name.to_owned() });
+        Ok(self
+            .link
+            .answer(async { self.hosts().revoke_mcp_server(request).await })
+            .await?
+            .revoked)
     }
 
     fn decisions(&self) -> DecisionServiceClient<Channel> {

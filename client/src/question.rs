@@ -6,7 +6,7 @@ use std::{
 };
 
 use portcullis_policy::{Mode, shell};
-use portcullis_proto::v1;
+use portcullis_proto::{convert::mode_of, v1};
 use serde_json::{Map, Value};
 
 /// Whether a person can be asked.
@@ -32,6 +32,8 @@ pub struct Question {
     pub session_id: String,
     /// Its run mode; `None` if not known, which is judged as the default mode.
     pub mode: Option<Mode>,
+    /// Absolute path of the file in which the agent keeps its plan; empty if it has none.
+    pub plan_file: String,
     /// Whether a person can be asked.
     pub interactivity: Interactivity,
     /// Absolute paths of the folders it works in, the project's root first. Empty stands for the working directory.
@@ -50,6 +52,8 @@ pub struct Question {
     pub session_allow: Vec<String>,
     /// Deny rules from flags of the session.
     pub session_deny: Vec<String>,
+    /// All configured MCP servers count as approved in this session.
+    pub approve_mcp_servers: bool,
     pub(crate) execution: Option<Execution>,
 }
 
@@ -69,6 +73,7 @@ impl Question {
             agent_version: String::new(),
             session_id: String::new(),
             mode: None,
+            plan_file: String::new(),
             interactivity: Interactivity::Unknown,
             roots: Vec::new(),
             cwd: cwd.to_owned(),
@@ -78,6 +83,7 @@ impl Question {
             tool_use_id: String::new(),
             session_allow: Vec::new(),
             session_deny: Vec::new(),
+            approve_mcp_servers: false,
             execution: None,
         }
     }
@@ -111,6 +117,7 @@ impl Question {
             }),
             session_id: self.session_id.clone(),
             mode: mode_to_wire(self.mode).into(),
+            plan_file: self.plan_file.clone(),
             interactivity: match self.interactivity {
                 Interactivity::Unknown => v1::Interactivity::Unspecified,
                 Interactivity::Interactive => v1::Interactivity::Interactive,
@@ -127,12 +134,14 @@ impl Question {
                 input_json: Value::Object(self.input.clone()).to_string().into_bytes(),
                 tool_use_id: self.tool_use_id.clone(),
             }),
-            session_rules: (!self.session_allow.is_empty() || !self.session_deny.is_empty()).then(|| {
-                v1::SessionRules {
+            session_rules: (!self.session_allow.is_empty()
+                || !self.session_deny.is_empty()
+                || self.approve_mcp_servers)
+                .then(|| v1::SessionRules {
                     allow: self.session_allow.clone(),
                     deny: self.session_deny.clone(),
-                }
-            }),
+                    approve_mcp_servers: self.approve_mcp_servers,
+                }),
             execution: self.execution.as_ref().map(|execution| v1::Execution {
                 argv: execution.argv.clone(),
                 timeout: execution
@@ -156,14 +165,7 @@ impl std::fmt::Debug for Question {
 }
 
 fn mode_to_wire(mode: Option<Mode>) -> v1::Mode {
-    match mode {
-        None => v1::Mode::Unspecified,
-        Some(Mode::Default) => v1::Mode::Default,
-        Some(Mode::AcceptEdits) => v1::Mode::AcceptEdits,
-        Some(Mode::Plan) => v1::Mode::Plan,
-        Some(Mode::DontAsk) => v1::Mode::DontAsk,
-        Some(Mode::Bypass) => v1::Mode::Bypass,
-    }
+    mode.map_or(v1::Mode::Unspecified, mode_of)
 }
 
 fn home() -> String {

@@ -98,6 +98,80 @@ fn exit_codes_tell_the_answers_apart() {
 }
 
 #[test]
+fn an_explanation_shows_rules_part_by_part_and_what_would_turn_the_answer() {
+    let rule = |layer: v1::Layer, effect: Effect, text: &str| v1::RuleRef {
+        layer: layer.into(),
+        document: "policy.jsonc".into(),
+        line: 3,
+        column: 5,
+        text: text.into(),
+        name: String::new(),
+        effect: effect.into(),
+    };
+    let fake = Fake::with(|service| {
+        let deny = rule(v1::Layer::Team, Effect::Deny, "Bash(git push --force *)");
+        service.explanation = Arc::new(v1::ExplainResponse {
+            would_be: Effect::Deny.into(),
+            decided_by: v1::DecidedBy::Rule.into(),
+            rule: Some(deny.clone()),
+            user_message:
+                "denied: `git push --force origin main` (seen inside sh -c): a reason that is long enough to be \
+                           wrapped, because it goes on and on beyond the width of a line"
+                    .into(),
+            trace: vec![
+                part("git push --force origin main", &["sh -c"], Effect::Deny, "a rule"),
+                part(
+                    "npm run lint",
+                    &[],
+                    Effect::Ask,
+                    "no rule allows it, and mode default asks",
+                ),
+            ],
+            parts: vec![
+                v1::PartExplanation {
+                    standing: v1::Standing::Forbidden.into(),
+                    rules: vec![
+                        v1::MatchingRule {
+                            rule: Some(deny),
+                            decided: true,
+                        },
+                        v1::MatchingRule {
+                            rule: Some(rule(v1::Layer::User, Effect::Allow, "Bash(git push *)")),
+                            decided: false,
+                        },
+                    ],
+                },
+                v1::PartExplanation {
+                    standing: v1::Standing::NothingMatched.into(),
+                    rules: Vec::new(),
+                },
+            ],
+            changes: vec![v1::Change {
+                steps: vec![
+                    v1::ChangeStep {
+                        text: "remove the deny rule".into(),
+                        added_rule: String::new(),
+                    },
+                    v1::ChangeStep {
+                        text: "add `Bash(npm run lint:*)` to allow in the local layer".into(),
+                        added_rule: "Bash(npm run lint:*)".into(),
+                    },
+                ],
+                would_be: Effect::Allow.into(),
+            }],
+            ..Default::default()
+        });
+    });
+    let line = "sh -c 'git push --force origin main'; npm run lint";
+    let told = fake.run(&["explain", "--", line]);
+    golden("explain.txt", &shown(&fake, &told));
+    assert!(told.out.lines().all(|line| line.chars().count() <= 100), "{}", told.out);
+    assert_eq!(fake.run(&["decide", "--explain", "--", line]).out, told.out);
+    let json = fake.run(&["explain", "--format", "json", "--", line]).json();
+    assert_eq!(json["explanation"]["parts"][0]["standing"], "forbidden");
+}
+
+#[test]
 fn an_explanation_asks_for_no_record() {
     let fake = Fake::with(|service| {
         service.explanation = Arc::new(v1::ExplainResponse {

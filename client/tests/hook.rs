@@ -211,6 +211,35 @@ fn flags_of_the_session_are_sent() {
     assert_eq!(request.interactivity, i32::from(v1::Interactivity::Headless));
 }
 
+#[test]
+fn the_flags_of_cursors_command_line_and_the_plan_file_are_sent() {
+    for (flags, mode, plan) in [
+        (&["--force"][..], v1::Mode::RunEverything, ""),
+        (&["--yolo"], v1::Mode::RunEverything, ""),
+        (&["--permission-mode", "unrestricted"], v1::Mode::RunEverything, ""),
+        (&["--permission-mode", "auto-review"], v1::Mode::AutoReview, ""),
+        (&["--permission-mode", "allowlist"], v1::Mode::Allowlist, ""),
+        (
+            &["--plan-file", "/home/dev/.claude/plans/a.md"],
+            v1::Mode::Default,
+            "/home/dev/.claude/plans/a.md",
+        ),
+        (
+            &["--plan-file", "plans/a.md"],
+            v1::Mode::Default,
+            "/home/dev/proj/plans/a.md",
+        ),
+    ] {
+        let fake = Fake::says(Says::effect(Effect::Deny));
+        let arguments: Vec<&str> = ["hook", "claude"].iter().chain(flags).copied().collect();
+        fake.run_with(&arguments, fixture("claude", "PreToolUse.Bash").as_bytes());
+        let request = fake.requests().pop().unwrap();
+        assert_eq!((request.mode(), request.plan_file.as_str()), (mode, plan), "{flags:?}");
+    }
+    let both = Fake::absent().run(&["decide", "--force", "--permission-mode", "plan", "--", "ls"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+}
+
 /// The gating payloads that failures are tried on.
 fn gates() -> Vec<(&'static str, &'static str, &'static str)> {
     vec![

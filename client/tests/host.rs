@@ -40,26 +40,138 @@ fn trust_takes_a_terminal() {
     assert!(fake.seen.lock().unwrap().trusted.is_empty());
     // The control: with a terminal, and a person who says yes; and one who says no.
     for (word, trusted) in [("no\n", 0), ("yes\n", 1)] {
-        let mut terminal = Command::new("script");
-        terminal.args(["-qec", &format!("{program} trust {project}"), "/dev/null"]);
-        let mut child = with_data(terminal).stdin(Stdio::piped()).spawn().unwrap();
-        let (mut typed, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        // A person answers what they see: what is typed earlier may be thrown away by the terminal.
-        let mut seen = Vec::new();
-        while !seen.ends_with(b"[yes/no] ") {
-            let mut byte = [0];
-            screen.read_exact(&mut byte).unwrap();
-            seen.extend(byte);
-        }
-        typed.write_all(word.as_bytes()).unwrap();
-        std::io::copy(&mut screen, &mut std::io::sink()).unwrap();
-        wait(child);
+        at_a_terminal(&fake, &format!("{program} trust {project}"), word);
         assert_eq!(fake.seen.lock().unwrap().trusted.len(), trusted, "{word}");
     }
     assert_eq!(fake.run(&["trust", "--list"]).out, format!("{project}\n"));
     let told = fake.run(&["trust", "--remove", project]);
     assert_eq!((told.code, told.out.contains("no longer")), (Some(0), true));
     assert!(fake.seen.lock().unwrap().trusted.is_empty());
+}
+
+/// Runs a command line at a terminal, and answers its question. Returns what was shown before the answer.
+fn at_a_terminal(fake: &Fake, line: &str, answer: &str) -> String {
+    let mut terminal = Command::new("script");
+    terminal
+        .args(["-qec", line, "/dev/null"])
+        .env("PORTCULLIS_DATA_DIR", fake.data.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = terminal.spawn().unwrap();
+    let (mut typed, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    // A person answers what they see: what is typed earlier may be thrown away by the terminal.
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"[yes/no] ") {
+        let mut byte = [0];
+        screen.read_exact(&mut byte).unwrap();
+        seen.extend(byte);
+    }
+    typed.write_all(answer.as_bytes()).unwrap();
+    std::io::copy(&mut screen, &mut std::io::sink()).unwrap();
+    wait(child);
+    String::from_utf8(seen).unwrap()
+}
+
+fn server(name: &str, place: v1::ConfiguredIn, approval: v1::McpApproval) -> v1::McpServerStatus {
+    v1::McpServerStatus {
+        name: name.into(),
+        agents: vec!["claude".into()],
+        launch: format!("command `mcp-{name}`"),
+        configured_in: place.into(),
+        file: "/home/dev/.claude.json".into(),
+        approval: approval.into(),
+        digest: format!("digest of {name}"),
+    }
+}
+
+#[test]
+fn approving_a_server_takes_a_terminal_and_approves_what_was_shown() {
+    use v1::{ConfiguredIn as In, McpApproval as Is};
+    let fake = Fake::with(|service| {
+        service.mcp_servers = Arc::new(v1::ListMcpServersResponse {
+            servers: vec![
+                server("github", In::User, Is::Unspecified),
+                server("linear", In::User, Is::Changed),
+                server("done", In::User, Is::Given),
+                server("off", In::User, Is::Disabled),
+                server("theirs", In::Project, Is::Unspecified),
+                v1::McpServerStatus {
+                    digest: String::new(),
+                    ..server("odd", In::User, Is::Unspecified)
+                },
+            ],
+            failures: Vec::new(),
+        });
+    });
+    let program = env!("CARGO_BIN_EXE_portcullis");
+    let mut detached = Command::new("setsid");
+    detached
+        .args(["--wait", program, "mcp", "approve", "github"])
+        .env("PORTCULLIS_DATA_DIR", fake.data.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let told = feed(detached, b"yes\n");
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(told.err.contains("help: run it in a terminal"), "{told:?}");
+    let approved = || fake.seen.lock().unwrap().approved.clone();
+    assert!(approved().is_empty());
+    let shown = at_a_terminal(&fake, &format!("{program} mcp approve --mine"), "no\n");
+    assert!(approved().is_empty());
+    for (name, expected) in [
+        ("github", true),
+        ("linear", true),
+        ("done", false),
+        ("theirs", false),
+        ("odd", false),
+    ] {
+        assert_eq!(shown.contains(&format!("mcp-{name}")), expected, "{name}: {shown}");
+    }
+    at_a_terminal(&fake, &format!("{program} mcp approve --mine"), "yes\n");
+    assert_eq!(approved(), ["digest of github", "digest of linear"]);
+    at_a_terminal(&fake, &format!("{program} mcp approve theirs"), "yes\n");
+    assert_eq!(approved().last().unwrap(), "digest of theirs");
+    // Nothing left to approve, and nothing of that name.
+    assert_eq!(fake.run(&["mcp", "approve", "done"]).code, Some(0));
+    let told = fake.run(&["mcp", "approve", "nobody"]);
+    assert_eq!(
+        (told.code, told.err.contains("no MCP server `nobody`")),
+        (Some(1), true),
+        "{told:?}"
+    );
+    assert!(
+        fake.run(&["mcp", "revoke", "github"])
+            .out
+            .contains("no longer approved")
+    );
+    assert!(fake.run(&["mcp", "revoke", "x"]).out.contains("was not approved"));
+    let told = fake.run(&["mcp", "list"]);
+    assert!(
+        told.out.contains("NOT approved: it has changed") && told.out.contains("switched off"),
+        "{told:?}"
+    );
+    let json = fake.run(&["mcp", "list", "--format", "json"]);
+    let first: serde_json::Value = serde_json::from_str(json.out.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["approval"], &first["configured_in"]),
+        (&"none".into(), &"user".into())
+    );
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_told() {
+    let fake = Fake::with(|service| {
+        service.mcp_servers = Arc::new(v1::ListMcpServersResponse {
+            servers: Vec::new(),
+            failures: vec!["cannot read the MCP configuration `/x`: it is no JSON".into()],
+        });
+    });
+    let told = fake.run(&["mcp", "list"]);
+    assert_eq!(
+        (told.code, told.err.contains("it is no JSON")),
+        (Some(1), true),
+        "{told:?}"
+    );
 }
 
 fn status(failure: &str, enforcement: v1::EnforcementStatus) -> Fake {

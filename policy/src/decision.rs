@@ -72,12 +72,14 @@ pub enum DecidedBy {
     Rule,
     /// The run mode, without a rule.
     Mode,
-    /// A protected path, a critical path, or Portcullis' own files and commands.
+    /// A protected path, a critical path, Portcullis' own files and commands, or an MCP server that nobody approved.
     Protection,
     /// A control of the team that is no rule, such as permitted modes.
     Control,
     /// The command is allowed because it runs in the sandbox.
     Sandbox,
+    /// The classifier of an automatic mode, or what its silence comes to.
+    Classifier,
     /// Something could not be known or done.
     Failure,
 }
@@ -90,6 +92,7 @@ impl fmt::Display for DecidedBy {
             Self::Protection => "protection",
             Self::Control => "control",
             Self::Sandbox => "sandbox",
+            Self::Classifier => "classifier",
             Self::Failure => "failure",
         })
     }

@@ -3,19 +3,28 @@
 //! A document says which rules hold and a few settings; which of them its layer may say is checked here, so that whoever
 //! merges documents need not ask again. A document with one fault is refused whole: half a policy is no policy.
 
+mod allowlists;
 mod examples;
+mod ignore;
 mod keys;
 mod read;
-mod scan;
+pub(crate) mod scan;
 mod schema;
 
-use std::ops::Range;
+pub(crate) use examples::covers;
+pub(crate) use scan::Lines;
 
+use std::{ops::Range, sync::Arc};
+
+pub(crate) use allowlists::in_force;
+pub use allowlists::{Allowlists, AutoRun};
 pub use schema::{SCHEMA_ID, schema};
 
 use crate::{
     AbsPath, Effect, Layer, Mode,
-    rule::{InvalidRule, Matcher, ParsedRule, Rule, RuleRef, parse},
+    controls::Controls,
+    mode::RunSettings,
+    rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern},
 };
 
 /// Where a document comes from.
@@ -54,6 +63,8 @@ pub struct PolicyDocument {
     pub rules: Vec<Rule>,
     /// Its settings.
     pub settings: Settings,
+    /// Its allowlists and instructions for Cursor's modes.
+    pub allowlists: Allowlists,
     /// What is no fault but worth knowing.
     pub warnings: Vec<Fault>,
 }
@@ -71,6 +82,14 @@ pub struct Settings {
     pub managed_rules_only: bool,
     /// Whether a command that runs in the sandbox needs no question. A `false` of any layer wins.
     pub auto_allow_if_sandboxed: Option<bool>,
+    /// Whether the folders of agents are protected (team only). `true` of any document wins.
+    pub protect_agent_directories: Option<bool>,
+    /// Whether ignore files of the folders around the project count too. Said by the user's document to the host.
+    pub hierarchical_ignore: Option<bool>,
+    /// What is controlled beside rules (team only, but for the session's flag).
+    pub controls: Controls,
+    /// About run modes and the protections that go with them.
+    pub run: RunSettings,
 }
 
 impl PolicyDocument {
@@ -85,6 +104,17 @@ impl PolicyDocument {
     /// All faults, in the order of the text; never empty.
     pub fn parse(text: &str, origin: DocumentOrigin) -> Result<Self, Vec<Fault>> {
         read::document(text, origin)
+    }
+
+    /// A document that holds these rules and says nothing else.
+    pub(crate) fn of_rules(origin: DocumentOrigin, rules: Vec<Rule>) -> Self {
+        Self {
+            origin,
+            rules,
+            settings: Settings::default(),
+            allowlists: Allowlists::default(),
+            warnings: Vec::new(),
+        }
     }
 
     /// What a document with faults denies and asks for, as far as it can be read. It widens nothing: no allow rule, no
@@ -122,11 +152,51 @@ impl PolicyDocument {
         }
         (builder.finish(), faults)
     }
+
+    /// Takes rules from lists that stand elsewhere; those of one effect that follow each other are one list. What is no
+    /// rule is left out and given back by its number.
+    pub(crate) fn from_placed_rules(
+        rules: Vec<PlacedRule>,
+        origin: DocumentOrigin,
+    ) -> (Self, Vec<(usize, InvalidRule)>) {
+        let mut builder = RuleList::new(origin);
+        let (mut faults, mut list) = (Vec::new(), None);
+        for (index, rule) in rules.into_iter().enumerate() {
+            if list.replace(rule.effect) != Some(rule.effect) {
+                builder.begin(rule.effect);
+            }
+            let entry = Entry {
+                name: rule.name,
+                advice: rule.advice,
+                column: rule.column,
+                ..Entry::plain(&rule.text, rule.line)
+            };
+            if let Err(fault) = builder.add(entry) {
+                faults.push((index, fault));
+            }
+        }
+        (builder.finish(), faults)
+    }
+}
+
+/// A rule with its place in a text that is no policy document, such as a file of tests.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacedRule {
+    pub(crate) effect: Effect,
+    pub(crate) text: String,
+    pub(crate) name: Option<String>,
+    pub(crate) advice: Option<String>,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 /// One entry of a list of rules, as far as it was read.
 struct Entry<'a> {
     text: &'a str,
+    spelling: Spelling,
+    when: Option<Box<Condition>>,
+    /// Instead of the words of a rule for every command.
+    command: Option<TextPattern>,
     name: Option<String>,
     advice: Option<String>,
     line: u32,
@@ -137,6 +207,9 @@ impl<'a> Entry<'a> {
     fn plain(text: &'a str, line: u32) -> Self {
         Self {
             text,
+            spelling: Spelling::Native,
+            when: None,
+            command: None,
             name: None,
             advice: None,
             line,
@@ -148,6 +221,8 @@ impl<'a> Entry<'a> {
 /// Collects the rules of a document, list by list: exceptions (`!pattern`) count for earlier rules of their list.
 struct RuleList {
     document: PolicyDocument,
+    /// The document's name, which its rules share.
+    name: Arc<str>,
     effect: Effect,
     /// Where the list that is being read begins in `document.rules`.
     start: usize,
@@ -156,10 +231,12 @@ struct RuleList {
 impl RuleList {
     fn new(origin: DocumentOrigin) -> Self {
         Self {
+            name: origin.name.as_str().into(),
             document: PolicyDocument {
                 origin,
                 rules: Vec::new(),
                 settings: Settings::default(),
+                allowlists: Allowlists::default(),
                 warnings: Vec::new(),
             },
             effect: Effect::Deny,
@@ -174,27 +251,46 @@ impl RuleList {
 
     /// Adds a rule and gives it back, or an exception (then `None`).
     fn add(&mut self, entry: Entry<'_>) -> Result<Option<&Rule>, InvalidRule> {
-        match parse(entry.text, self.effect)? {
+        match entry.spelling.parse(entry.text, self.effect)? {
             ParsedRule::Covers(matcher) => {
+                let matcher = match (entry.command, matcher) {
+                    (None, matcher) => matcher,
+                    (Some(pattern), Matcher::Shell(words)) if words.is_everything() => Matcher::Shell(pattern),
+                    (Some(_), _) => {
+                        return Err(InvalidRule {
+                            span: 0..entry.text.len(),
+                            message: "`command` narrows a rule for every command, and no other".to_owned(),
+                            hint: Some("write `\"rule\": \"Bash\"` beside it".to_owned()),
+                        });
+                    }
+                };
                 self.document.rules.push(Rule {
                     effect: self.effect,
                     matcher,
                     exceptions: Vec::new(),
+                    when: entry.when,
                     source: RuleRef {
                         layer: self.document.origin.layer,
-                        document: self.document.origin.name.clone(),
+                        document: self.name.clone(),
                         line: entry.line,
                         column: entry.column,
-                        text: entry.text.to_owned(),
-                        name: entry.name,
+                        text: entry.text.into(),
+                        name: entry.name.map(Into::into),
                         effect: self.effect,
                     },
-                    advice: entry.advice,
+                    advice: entry.advice.map(Into::into),
                 });
                 Ok(self.document.rules.last())
             }
             ParsedRule::Exception { verb, pattern } => {
                 let mut found = false;
+                if entry.when.is_some() || entry.command.is_some() {
+                    return Err(InvalidRule {
+                        span: 0..entry.text.len(),
+                        message: "an exception holds always".to_owned(),
+                        hint: Some("leave `when` out".to_owned()),
+                    });
+                }
                 for rule in self.document.rules.get_mut(self.start..).unwrap_or_default() {
                     if matches!(rule.matcher, Matcher::Path { verb: own, .. } if own == verb) {
                         rule.exceptions.push(pattern.clone());
@@ -214,7 +310,8 @@ impl RuleList {
         }
     }
 
-    fn finish(self) -> PolicyDocument {
+    fn finish(mut self) -> PolicyDocument {
+        self.document.rules.shrink_to_fit();
         self.document
     }
 }

@@ -3,34 +3,52 @@
 //! A call is taken apart (commands of a line, files, hosts), each part is judged in the order below, and the call is as
 //! strict as its strictest part. For each part the first that decides wins:
 //!
-//! 1. deny rules of all layers;
+//! 1. deny rules of all layers, and what the team controls (modes, repositories, MCP servers, browser origins);
 //! 2. (hooks, once the host runs them);
-//! 3. protected paths, critical paths, Portcullis' own files and commands;
+//! 3. protected paths, critical paths, Portcullis' own files and commands, MCP servers that nobody approved;
 //! 4. ask rules;
 //! 5. allow rules;
 //! 6. the mode's table ([`crate::mode`]);
-//! 7. the sandbox, where policy lets it stand for a question.
+//! 7. the sandbox, where mode or policy let it stand for a question;
+//! 8. the classifier, where the mode leaves a question to it.
 //!
-//! Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
+//! Protections of deletion, external files and browser take back an allow of the last three. Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
 
+mod automatic;
 mod commands;
+mod controls;
+mod critical;
+mod executing;
 mod files;
 mod indirect;
+mod names;
 mod needed;
+mod ourselves;
 mod part;
-mod suggest;
+mod push;
+mod sandbox;
+pub mod suggest;
 mod texts;
 mod told;
 mod tools;
 mod touched;
+mod trees;
 mod world;
 
+use std::borrow::Cow;
+
 use crate::{
-    Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict, decision::Obligation,
-    mode::ActionClass, request::Interactivity, rule::Matcher, shell::Access,
+    Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict,
+    decision::Obligation,
+    mode::{ActionClass, Guard},
+    request::Interactivity,
+    rule::Matcher,
+    ruleset::RuleId,
+    shell::Access,
 };
 
-pub use needed::{MAX_PATHS, facts_needed};
+pub use automatic::classifier_matters;
+pub use needed::{MAX_PATHS, MAX_TREES, facts_needed};
 pub(crate) use texts::matches_command;
 
 use part::Part;
@@ -48,8 +66,25 @@ const MAX_SUBJECT: usize = 200;
 /// Never fails: what cannot be understood is a decision too, and never an allow.
 #[must_use]
 pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
-    let world = World::new(ruleset, request);
-    let (mut parts, mut obligations) = world.judge();
+    let (mode, mode_note) = automatic::in_force(ruleset, request);
+    let judged;
+    let asked = request;
+    let request = if mode == asked.mode {
+        asked
+    } else {
+        judged = Request { mode, ..asked.clone() };
+        &judged
+    };
+    let world = World::new(ruleset, request, mode_note);
+    let (mut parts, mut obligations) = match world.refused_mode(asked.mode) {
+        Some(refused) => (vec![refused], Vec::new()),
+        None => world.judge(),
+    };
+    for part in &mut parts {
+        world.ask_classifier(part);
+        world.guard(part);
+    }
+    world.sandbox_always(&mut parts, &mut obligations);
     for part in &mut parts {
         world.settle(part);
     }
@@ -93,34 +128,49 @@ fn weight(by: DecidedBy) -> u8 {
         DecidedBy::Control => 1,
         DecidedBy::Protection => 2,
         DecidedBy::Failure => 3,
-        DecidedBy::Mode => 4,
-        DecidedBy::Sandbox => 5,
+        DecidedBy::Classifier => 4,
+        DecidedBy::Mode => 5,
+        DecidedBy::Sandbox => 6,
     }
 }
 
 impl World<'_> {
+    /// A denial, if the team does not permit the mode that the agent says, or the one that is in force instead.
+    fn refused_mode(&self, stated: Mode) -> Option<Part> {
+        let permitted = self.rules.permitted_modes()?;
+        let mode = [stated, self.request.mode]
+            .into_iter()
+            .find(|mode| !permitted.contains(mode))?;
+        let names: Vec<String> = permitted.iter().map(Mode::to_string).collect();
+        let note = self
+            .mode_note
+            .as_deref()
+            .map(|note| format!(" ({note})"))
+            .unwrap_or_default();
+        let reason = format!(
+            "the team does not permit mode {mode}{note}; permitted are: {}",
+            names.join(", ")
+        );
+        let subject = &self.request.call.tool_name;
+        Some(Part::new(subject, Verdict::Deny, DecidedBy::Control, reason))
+    }
+
     fn judge(&self) -> (Vec<Part>, Vec<Obligation>) {
         let call = &self.request.call;
-        if let Some(permitted) = self.rules.permitted_modes()
-            && !permitted.contains(&self.request.mode)
-        {
-            let names: Vec<String> = permitted.iter().map(Mode::to_string).collect();
-            let reason = format!(
-                "the team does not permit mode {}; permitted are: {}",
-                self.request.mode,
-                names.join(", ")
-            );
-            return (
-                vec![Part::new(&call.tool_name, Verdict::Deny, DecidedBy::Control, reason)],
-                Vec::new(),
-            );
+        if let Some(part) = self.judge_repository() {
+            return (vec![part], Vec::new());
         }
-        let mut parts: Vec<Part> = self.judge_tool(Effect::Deny).into_iter().collect();
-        if parts.is_empty() {
-            parts.extend(self.judge_tool(Effect::Ask));
-        }
+        let rules = self.tool_rules();
+        let judged = |effect| {
+            self.tool_rule(&rules, effect)
+                .map(|id| Part::by_rule(self, id, &call.tool_name))
+        };
+        let mut parts: Vec<Part> = judged(Effect::Deny)
+            .or_else(|| judged(Effect::Ask))
+            .into_iter()
+            .collect();
         let mut obligations = Vec::new();
-        let tool_allow = self.tool_rule(Effect::Allow);
+        let tool_allow = self.tool_rule(&rules, Effect::Allow);
         let cover = tool_allow.map_or(files::Cover::None, files::Cover::Rule);
         match &call.action {
             Action::Shell { command } => {
@@ -140,12 +190,21 @@ impl World<'_> {
                 );
             }
             Action::Search(search) => parts.extend(self.judge_search(search, cover)),
-            Action::Fetch { urls } => parts.extend(urls.iter().map(|url| self.judge_fetch(url))),
-            Action::Browser { url: Some(url) } => parts.push(self.judge_fetch(url)),
-            Action::Browser { url: None } => {
-                parts.push(self.by_tool(tool_allow, ActionClass::Fetch, "an act on the page that is open"));
+            Action::Fetch { urls } => {
+                parts.extend(urls.iter().filter_map(|url| self.judge_file_address(url)));
+                parts.extend(urls.iter().map(|url| self.judge_fetch(url)));
             }
-            Action::Mcp { server, tool } => parts.push(self.judge_mcp(server, tool)),
+            Action::Browser { url: Some(url) } => {
+                parts.extend(self.judge_origin(Some(url)));
+                parts.extend(self.judge_file_address(url));
+                parts.push(self.judge_fetch(url).guarded(Some(Guard::Browser)));
+            }
+            Action::Browser { url: None } => {
+                parts.extend(self.judge_origin(None).filter(|_| tool_allow.is_none()));
+                let part = self.by_tool(tool_allow, ActionClass::Fetch, "an act on the page that is open");
+                parts.push(part.guarded(Some(Guard::Browser)));
+            }
+            Action::Mcp { server, tool } => parts.extend(self.judge_mcp(server, tool)),
             Action::Agent { kind } => parts.push(self.judge_agent(kind)),
             Action::Skill { name, arguments } => parts.push(self.judge_skill(name, arguments)),
             Action::LeavePlan => {
@@ -209,7 +268,6 @@ impl World<'_> {
                 | Action::LeavePlan
                 | Action::Fetch { .. }
                 | Action::Browser { .. }
-                | Action::Mcp { .. }
                 | Action::Agent { .. }
                 | Action::Other
                 | Action::Search(crate::call::Search::Web { .. })
@@ -222,15 +280,25 @@ impl World<'_> {
         self.request.mode != Mode::Plan && facts.failures.is_empty() && (facts.vouched || !self.rests_on_the_host())
     }
 
-    /// The strictest rule on the tool itself or a field of its input, with this effect.
-    fn tool_rule(&self, effect: Effect) -> Option<crate::ruleset::RuleId> {
+    /// Rules that can be on the tool itself or on a field of its input.
+    fn tool_rules(&self) -> ToolRules {
         let call = &self.request.call;
         let names = tools::names(&call.action, &call.tool_name);
         let index = self.rules.index();
-        names
+        let of_fields = call.input.keys().flat_map(|field| index.parameters(field)).copied();
+        let ids = names
             .iter()
             .flat_map(|name| index.tools(name))
-            .chain(index.parameters().iter().copied())
+            .chain(of_fields)
+            .collect();
+        ToolRules { names, ids }
+    }
+
+    /// The strictest rule on the tool itself or a field of its input, with this effect.
+    fn tool_rule(&self, ToolRules { names, ids }: &ToolRules, effect: Effect) -> Option<RuleId> {
+        let call = &self.request.call;
+        ids.iter()
+            .copied()
             .filter(|id| {
                 self.rule(*id).is_some_and(|rule| {
                     rule.effect == effect
@@ -239,13 +307,13 @@ impl World<'_> {
                             Matcher::Tool(own) if effect == Effect::Allow => *own == call.tool_name,
                             Matcher::Tool(own) => names.contains(own),
                             Matcher::Tools(pattern) => names.iter().any(|name| pattern.matches(name)),
-                            Matcher::Parameter { tool, name, value } => {
-                                names.contains(tool)
+                            Matcher::Parameter(own) => {
+                                names.contains(&own.tool)
                                     && call
                                         .input
-                                        .get(name)
+                                        .get(&own.name)
                                         .and_then(tools::scalar)
-                                        .is_some_and(|text| value.matches(&text))
+                                        .is_some_and(|text| own.value.matches(&text))
                             }
                             _ => false,
                         }
@@ -253,20 +321,20 @@ impl World<'_> {
             })
             .min()
     }
+}
 
-    fn judge_tool(&self, effect: Effect) -> Option<Part> {
-        self.tool_rule(effect)
-            .map(|id| Part::by_rule(self, id, &self.request.call.tool_name))
-    }
+/// The names under which rules may speak about a tool, and the rules that may.
+struct ToolRules {
+    names: Vec<String>,
+    ids: Vec<RuleId>,
 }
 
 /// A subject as messages show it.
-fn short(subject: &str) -> String {
-    let mut out: String = subject.chars().take(MAX_SUBJECT).collect();
-    if out.len() < subject.len() {
-        out.push('…');
+fn short(subject: &str) -> Cow<'_, str> {
+    match subject.char_indices().nth(MAX_SUBJECT) {
+        None => Cow::Borrowed(subject),
+        Some((end, _)) => Cow::Owned(format!("{}…", subject.get(..end).unwrap_or_default())),
     }
-    out
 }
 
 fn user_message(part: &Part, parts: usize) -> String {
@@ -301,11 +369,17 @@ fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String
         (_, Some(advice)) => advice.to_owned(),
         (Verdict::Deny, None) => match part.decided_by {
             DecidedBy::Rule => "do not try it in another form; find a way without it, or tell the person that this rule stands in the way".to_owned(),
-            DecidedBy::Control => "tell the person; another mode has to be chosen".to_owned(),
+            DecidedBy::Control if part.rule.is_some() => {
+                "go on without it; if it is needed, tell the person which line keeps it away".to_owned()
+            }
+            DecidedBy::Control => {
+                "the team has settled this; tell the person, and do not try it in another form".to_owned()
+            }
             DecidedBy::Protection => "a person has to do this; go on without it, or tell them what to change and why".to_owned(),
             DecidedBy::Mode if world.request.mode == Mode::Plan => {
                 "plan mode only looks: put it into the plan, and leave plan mode to do it".to_owned()
             }
+            DecidedBy::Classifier => "do not repeat it: try another way, or tell the person what is needed and why".to_owned(),
             DecidedBy::Failure | DecidedBy::Mode | DecidedBy::Sandbox => match suggested.first() {
                 Some(rule) => format!("go on without it; the rule `{rule}` would allow it"),
                 None => "go on without it, or tell the person what is needed and why".to_owned(),
@@ -322,9 +396,12 @@ fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String
 /// Rules that would allow the same call: only where nothing but a missing rule stands in the way, and one for each part.
 fn suggestions(parts: &[Part]) -> Vec<String> {
     let open: Vec<&Part> = parts.iter().filter(|part| part.verdict != Verdict::Allow).collect();
-    let only_rules_missing = open
-        .iter()
-        .all(|part| part.decided_by == DecidedBy::Mode && !part.suggestions.is_empty());
+    let only_rules_missing = open.iter().all(|part| {
+        matches!(
+            part.decided_by,
+            DecidedBy::Mode | DecidedBy::Protection | DecidedBy::Classifier
+        ) && !part.suggestions.is_empty()
+    });
     if open.is_empty() || !only_rules_missing {
         return Vec::new();
     }

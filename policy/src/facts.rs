@@ -3,9 +3,15 @@
 //! The engine reads no file; the host's daemon looks up what [`crate::facts_needed`] names. What is missing here is the
 //! worst case: an unknown path may lead anywhere, an unknown repository runs programs.
 
-use std::collections::BTreeMap;
+mod mcp;
+mod remotes;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::AbsPath;
+
+pub use mcp::{Approval, ConfiguredIn, Launch, McpServer, plain_name};
+pub use remotes::{Repositories, RepositoryIdentity};
 
 /// Facts about one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +24,10 @@ pub struct Facts {
     pub programs: BTreeMap<String, Option<AbsPath>>,
     /// The repository around the working directory.
     pub repository: Repository,
+    /// Which repositories the call is made in, by their remotes.
+    pub repositories: Repositories,
+    /// The definitions of the MCP server that the call names, from the agent's configuration.
+    pub mcp_servers: Vec<McpServer>,
     /// Whether the person trusts the project on this host.
     pub project_trusted: bool,
     /// Whether the enforcement point will run the command in its sandbox, and how well that holds.
@@ -28,6 +38,21 @@ pub struct Facts {
     pub own_paths: Vec<AbsPath>,
     /// Those of them that hold secrets or sockets: reading them is denied.
     pub own_secret_paths: Vec<AbsPath>,
+    /// What lies in folders that a command reads as a whole. One that is missing can hold anything.
+    pub trees: BTreeMap<AbsPath, Tree>,
+}
+
+/// The names that stand below a folder, links not followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// Whether all of it was looked through.
+    pub complete: bool,
+    /// Names of files, links and others, each once, wherever they lie.
+    pub files: BTreeSet<String>,
+    /// Names of folders, each once.
+    pub folders: BTreeSet<String>,
+    /// Links, and where they really lead.
+    pub links: BTreeMap<AbsPath, AbsPath>,
 }
 
 /// One path.
@@ -90,4 +115,17 @@ pub struct FactsNeeded {
     pub paths: Vec<AbsPath>,
     /// Program names to resolve.
     pub programs: Vec<String>,
+    /// Folders to look through.
+    pub trees: Vec<TreeNeeded>,
+    /// Names that the MCP server of the call may have, as they stand in a tool's name (see [`plain_name`]).
+    pub mcp_servers: Vec<String>,
+}
+
+/// A folder to look through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeNeeded {
+    /// Which.
+    pub folder: AbsPath,
+    /// With all that lies below, rather than only what lies directly in it.
+    pub deep: bool,
 }

@@ -2,11 +2,17 @@
 #![doc = include_str!("../README.md")]
 
 pub mod call;
+pub mod cases;
+pub mod controls;
+pub mod credentials;
 pub mod decision;
 pub mod document;
 pub mod evaluate;
+pub mod explain;
 pub mod facts;
+pub mod import;
 pub mod layer;
+pub mod lint;
 pub mod mode;
 pub mod path;
 pub mod protected;
@@ -22,8 +28,10 @@ pub use call::{Action, ToolCall};
 pub use decision::{DecidedBy, Decision, Obligation, TraceEntry};
 pub use document::{DocumentOrigin, Fault, PolicyDocument};
 pub use evaluate::{evaluate, facts_needed};
+pub use explain::{Explanation, explain};
 pub use facts::Facts;
 pub use layer::Layer;
+pub use lint::lint;
 pub use mode::Mode;
 pub use path::AbsPath;
 pub use request::Request;

@@ -2,9 +2,11 @@
 //!
 //! Lexical only: `..` is resolved by words. Where a path really leads is a fact of the host ([`crate::facts`]).
 
+pub(crate) mod glob;
 mod pattern;
 pub(crate) mod plain;
 
+pub(crate) use pattern::{Anchor, Reading, ignore};
 pub use pattern::{Anchors, InvalidPattern, PathPattern, PatternSense};
 
 use std::fmt;

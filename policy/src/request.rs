@@ -1,6 +1,6 @@
 //! The question: who wants to do what, where, under which facts.
 
-use crate::{AbsPath, Facts, Mode, ToolCall};
+use crate::{AbsPath, Facts, Mode, ToolCall, mode::Session};
 
 /// One request for a decision.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Request {
     pub call: ToolCall,
     /// What the host found out.
     pub facts: Facts,
+    /// What is known about its session.
+    pub session: Session,
     /// The command is to be run by the host's daemon, in its sandbox.
     pub sandboxed_execution: bool,
 }

@@ -3,19 +3,68 @@
 //! A rule's text is parsed once into a closed [`Matcher`]; from then on nobody handles strings. What a matcher covers is
 //! said here; which matchers are asked, and in which order, is the evaluator's business.
 
+mod condition;
+mod cursor;
 mod host;
 mod mcp;
 mod parse;
+mod print;
+mod regex;
 mod text;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::{Effect, Layer, path::PathPattern};
 
-pub use host::{HostPattern, host_of};
+pub use condition::{Condition, input_text};
+pub use cursor::{mcp_entry, terminal_entry};
+pub(crate) use host::percent_decoded;
+pub use host::{HostPattern, file_of, host_of, is_deceptive};
 pub use mcp::McpPattern;
+pub(crate) use mcp::{McpKey, plain as plain_mcp_name};
 pub use parse::{InvalidRule, ParsedRule, parse};
+pub use regex::RegexPattern;
 pub use text::TextPattern;
+
+/// Whose words a rule is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Spelling {
+    /// Those of Claude Code, which are ours: `Bash(git push *)`, `/x` is the folder of the document's project.
+    #[default]
+    Native,
+    /// Those of Cursor's command line: `Shell(git:push*)`, `/x` is the file system root.
+    Cursor,
+}
+
+impl Spelling {
+    /// Reads a rule in this spelling that is to carry `effect`.
+    ///
+    /// # Errors
+    /// With the span of the faulty words.
+    pub fn parse(self, text: &str, effect: Effect) -> Result<ParsedRule, InvalidRule> {
+        match self {
+            Self::Native => parse(text, effect),
+            Self::Cursor => cursor::parse(text, effect).map(ParsedRule::Covers),
+        }
+    }
+
+    /// The word for it in a document.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Cursor => "cursor",
+        }
+    }
+
+    /// The spelling that a word of a document names.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Native, Self::Cursor]
+            .into_iter()
+            .find(|spelling| spelling.word() == word)
+    }
+}
 
 /// A rule, ready to be matched.
 #[derive(Clone, Debug)]
@@ -26,14 +75,24 @@ pub struct Rule {
     pub matcher: Matcher,
     /// `!pattern` entries that stand after it in the same list of the same document: paths it does not cover.
     pub exceptions: Vec<PathPattern>,
+    /// When it holds at all; `None` = always.
+    pub when: Option<Box<Condition>>,
     /// Where it stands.
     pub source: RuleRef,
     /// For the agent: what to do instead. From the document's `advice`.
-    pub advice: Option<String>,
+    pub advice: Option<Arc<str>>,
+}
+
+impl Rule {
+    /// Whether it is a line of an ignore list.
+    pub(crate) fn is_ignore_line(&self) -> bool {
+        let line = |pattern: &PathPattern| pattern.ignore().is_some();
+        matches!(&self.matcher, Matcher::Path { pattern: Some(pattern), .. } if line(pattern))
+    }
 }
 
 /// What a rule covers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matcher {
     /// Every tool: `*`, in deny and ask only.
     EveryTool,
@@ -48,8 +107,8 @@ pub enum Matcher {
     },
     /// Hosts: `WebFetch(domain:…)`; without a pattern all of them.
     Fetch(Option<HostPattern>),
-    /// Searches on the web: `WebSearch`, or these exact words.
-    WebSearch(Option<String>),
+    /// Searches on the web: `WebSearch`, or these words, with `*` for anything.
+    WebSearch(Option<TextPattern>),
     /// Tools of MCP servers.
     Mcp(McpPattern),
     /// Other agents, by type; without one all of them.
@@ -57,18 +116,22 @@ pub enum Matcher {
     /// Skills.
     Skill(SkillPattern),
     /// A top-level scalar field of a tool's input, in deny and ask only: `Agent(model:opus)`.
-    Parameter {
-        /// The tool.
-        tool: String,
-        /// The field.
-        name: String,
-        /// Its value.
-        value: TextPattern,
-    },
+    Parameter(Box<ParameterPattern>),
     /// Another tool, by its exact name.
     Tool(String),
     /// Other tools, by a name with `*`, in deny and ask only.
     Tools(TextPattern),
+}
+
+/// Which values of a field of a tool's input a rule covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterPattern {
+    /// The tool.
+    pub tool: String,
+    /// The field.
+    pub name: String,
+    /// Its value.
+    pub value: TextPattern,
 }
 
 /// What a path rule is about.
@@ -105,23 +168,35 @@ impl SkillPattern {
     }
 }
 
-/// Where a rule stands, for people.
+/// Where a rule stands, for people. A copy shares its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRef {
     /// The layer.
     pub layer: Layer,
     /// The document: a path, `team policy v3`, `--allowedTools`, `built in`.
-    pub document: String,
+    pub document: Arc<str>,
     /// Line, counted from 1; 0 if there is none.
     pub line: u32,
     /// Column in characters, counted from 1; 0 if there is none.
     pub column: u32,
     /// The rule as written.
-    pub text: String,
+    pub text: Arc<str>,
     /// Its author's name for it.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     /// What it carries.
     pub effect: Effect,
+}
+
+impl RuleRef {
+    /// The text and where it stands, without the effect.
+    pub(crate) fn place(&self) -> String {
+        let line = if self.line > 0 {
+            format!(":{}", self.line)
+        } else {
+            String::new()
+        };
+        format!("`{}` ({}: {}{line})", self.text, self.layer, self.document)
+    }
 }
 
 impl fmt::Display for RuleRef {

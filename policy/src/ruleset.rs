@@ -5,20 +5,22 @@
 
 mod index;
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
-    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
-    rule::{Matcher, TextPattern},
+    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule, controls::Controls, document::AutoRun,
+    mode::RunPolicy, protected::Switches,
 };
 
-pub(crate) use index::{Index, RuleId};
+pub(crate) use index::{Bases, Index, RuleId};
 
 /// What is in force: the documents of all layers, merged and indexed. Immutable; shared between requests.
 #[derive(Clone, Debug)]
 pub struct EffectiveRuleset {
-    /// All rules in force, strictest effect first, then highest layer first: the first that matches decides.
-    rules: Vec<RuleInForce>,
+    /// The documents whose rules are in force.
+    documents: Vec<InDocument>,
+    /// Where all rules in force stand, strictest effect first, then highest layer first: the first that matches decides.
+    rules: Box<[Position]>,
     /// The folders that `/x` stands for in their documents, each once; `None` = the workspace root.
     places: Vec<Option<AbsPath>>,
     index: Index,
@@ -26,12 +28,32 @@ pub struct EffectiveRuleset {
     permitted_modes: Option<Vec<Mode>>,
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
+    protection: Switches,
+    run: RunPolicy,
+    auto_run: AutoRun,
+    /// Each document's own, of those that have any.
+    controls: Vec<Controls>,
 }
 
-/// A rule, and what `/x` stands for in it.
+/// A document, and what `/x` stands for in it.
 #[derive(Clone, Debug)]
-pub(crate) struct RuleInForce {
-    pub(crate) rule: Rule,
+struct InDocument {
+    document: Arc<PolicyDocument>,
+    /// Which of [`EffectiveRuleset::places`].
+    place: usize,
+}
+
+/// A rule's document and its place there. Rules stay where they were read: a ruleset shares them with its documents.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    document: u32,
+    rule: u32,
+}
+
+/// A rule in force, and what `/x` stands for in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InForce<'r> {
+    pub(crate) rule: &'r Rule,
     /// Which of [`EffectiveRuleset::places`].
     pub(crate) place: usize,
 }
@@ -56,27 +78,46 @@ impl EffectiveRuleset {
             let trusted = project_trusted || !layer.is_inside_project();
             trusted && (layer >= Layer::Team || !managed_only)
         };
-        let mut rules = Vec::new();
+        let mut sorted = Vec::new();
+        let mut held: Vec<InDocument> = Vec::new();
         let mut places: Vec<Option<AbsPath>> = Vec::new();
         let mut directories = Vec::new();
+        let mut names: Vec<&String> = documents.iter().map(|document| &document.origin.name).collect();
+        names.sort_unstable();
+        let mut place = |origin: &DocumentOrigin| {
+            let known = places.iter().position(|known| *known == origin.folder);
+            known.unwrap_or_else(|| {
+                places.push(origin.folder.clone());
+                places.len() - 1
+            })
+        };
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let mut hold = |document: Arc<PolicyDocument>, place: usize, keep: &dyn Fn(&Rule) -> bool| {
+            let origin = &document.origin;
+            let name = names.partition_point(|name| **name < origin.name);
+            for (index, rule) in document.rules.iter().enumerate().filter(|(_, rule)| keep(rule)) {
+                let position = Position {
+                    document: number(held.len()),
+                    rule: number(index),
+                };
+                let rank = (Reverse((rule.effect, origin.layer)), name);
+                sorted.push((rank, (rule.source.line, rule.source.column, position.rule), position));
+            }
+            held.push(InDocument { document, place });
+        };
         let mut permitted_modes: Option<Vec<Mode>> = None;
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
+        let (mut agents_on, mut agents_off) = (false, false);
+        let mut controls = Vec::new();
+        let mut run = RunPolicy::default();
         for document in documents {
-            let DocumentOrigin { layer, folder, .. } = &document.origin;
+            let origin = &document.origin;
+            let DocumentOrigin { layer, folder, .. } = origin;
             let settings = &document.settings;
-            let place = places.iter().position(|known| known == folder).unwrap_or_else(|| {
-                places.push(folder.clone());
-                places.len() - 1
+            hold(document.clone(), place(origin), &|rule| {
+                rule.effect != Effect::Allow || counts(*layer)
             });
-            for rule in &document.rules {
-                if rule.effect != Effect::Allow || counts(*layer) {
-                    rules.push(RuleInForce {
-                        rule: rule.clone(),
-                        place,
-                    });
-                }
-            }
             if counts(*layer) {
                 directories.extend(settings.additional_directories.iter().map(|text| Directory {
                     text: text.clone(),
@@ -84,7 +125,17 @@ impl EffectiveRuleset {
                 }));
                 sandbox_on |= settings.auto_allow_if_sandboxed == Some(true);
             }
+            run.add(&settings.run, *layer, counts(*layer));
             sandbox_off |= settings.auto_allow_if_sandboxed == Some(false);
+            if *layer >= Layer::Team {
+                agents_on |= settings.protect_agent_directories == Some(true);
+                agents_off |= settings.protect_agent_directories == Some(false);
+            }
+            // Only the team's document and the session's flags can hold any; with managed rules the flag does not count.
+            if *layer >= Layer::Session && settings.controls != Controls::default() {
+                let own = settings.controls.clone();
+                controls.push(if counts(*layer) { own } else { own.without_grants() });
+            }
             if let Some(modes) = settings.permitted_modes.as_ref().filter(|_| *layer >= Layer::Team) {
                 // Two documents of the team that permit different modes permit what both do.
                 permitted_modes = Some(match permitted_modes {
@@ -100,23 +151,35 @@ impl EffectiveRuleset {
                 default_mode = Some((*layer, mode));
             }
         }
-        rules.sort_by(|a, b| {
-            let key = |item: &RuleInForce| (item.rule.effect, item.rule.source.layer);
-            key(b)
-                .cmp(&key(a))
-                .then_with(|| a.rule.source.document.cmp(&b.rule.source.document))
-                .then_with(|| {
-                    (a.rule.source.line, a.rule.source.column).cmp(&(b.rule.source.line, b.rule.source.column))
-                })
-        });
+        let (entries, auto_run) = crate::document::in_force(documents, counts);
+        for entries in entries.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some(document) = entries.first().and_then(|(number, _)| documents.get(*number)) else {
+                continue;
+            };
+            let list = Arc::new(PolicyDocument::of_rules(
+                document.origin.clone(),
+                entries.iter().map(|(_, rule)| (*rule).clone()).collect(),
+            ));
+            hold(list, place(&document.origin), &|_| true);
+        }
+        sorted.sort_by_key(|(rank, place, _)| (*rank, *place));
+        let rules: Box<[Position]> = sorted.into_iter().map(|(.., position)| position).collect();
+        let index = Index::build(rules.iter().filter_map(|position| in_force(&held, *position)));
         Self {
-            index: Index::build(&rules),
+            index,
             rules,
+            documents: held,
             places,
             directories,
             permitted_modes,
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
+            protection: Switches {
+                agent_directories_off: agents_off && !agents_on,
+            },
+            run,
+            auto_run,
+            controls,
         }
     }
 
@@ -170,6 +233,35 @@ impl EffectiveRuleset {
         self.auto_allow_if_sandboxed
     }
 
+    /// What of the protection of paths the team has switched off.
+    pub(crate) fn protection(&self) -> Switches {
+        self.protection
+    }
+
+    /// What the documents say about run modes and protections.
+    #[must_use]
+    pub fn run(&self) -> &RunPolicy {
+        &self.run
+    }
+
+    /// What the classifier of the auto-review mode is told.
+    #[must_use]
+    pub fn auto_run(&self) -> &AutoRun {
+        &self.auto_run
+    }
+
+    /// What is controlled beside rules, document by document: a call has to pass all.
+    #[must_use]
+    pub fn controls(&self) -> &[Controls] {
+        &self.controls
+    }
+
+    /// Whether the team permits a model, by its name; see [`Controls::permits_model`].
+    #[must_use]
+    pub fn permits_model(&self, model: &str) -> bool {
+        self.controls.iter().all(|controls| controls.permits_model(model))
+    }
+
     /// Further folders of the workspace. Relative ones start at the document's folder, else at `root`.
     pub(crate) fn directories(&self, root: &AbsPath, home: Option<&AbsPath>) -> Vec<AbsPath> {
         self.directories
@@ -183,11 +275,19 @@ impl EffectiveRuleset {
     }
 
     /// The rule behind an id.
-    pub(crate) fn get(&self, id: RuleId) -> Option<&RuleInForce> {
-        self.rules.get(id.0)
+    pub(crate) fn get(&self, id: RuleId) -> Option<InForce<'_>> {
+        in_force(&self.documents, *self.rules.get(id.0 as usize)?)
     }
 
-    /// The folders that `/x` stands for, by the number in [`RuleInForce::place`].
+    /// All rules in force, in the order in which they decide.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules
+            .iter()
+            .filter_map(|position| in_force(&self.documents, *position))
+            .map(|item| item.rule)
+    }
+
+    /// The folders that `/x` stands for, by the number in [`InForce::place`].
     pub(crate) fn places(&self) -> &[Option<AbsPath>] {
         &self.places
     }
@@ -207,17 +307,24 @@ impl EffectiveRuleset {
 fn strictness(mode: Mode) -> u8 {
     match mode {
         Mode::Bypass => 0,
-        Mode::AcceptEdits => 1,
-        Mode::Default => 2,
-        Mode::DontAsk => 3,
-        Mode::Plan => 4,
+        Mode::RunEverything => 1,
+        Mode::Auto => 2,
+        Mode::AutoReview => 3,
+        Mode::AllowlistSandbox => 4,
+        Mode::Allowlist => 5,
+        Mode::AcceptEdits => 6,
+        Mode::Default => 7,
+        Mode::DontAsk => 8,
+        Mode::Plan => 9,
     }
 }
 
-/// Whether a deny or ask could be hidden in a command that is not understood.
-fn narrows_commands(rule: &Rule) -> bool {
-    rule.effect != Effect::Allow
-        && matches!(&rule.matcher, Matcher::Shell(pattern) if !TextPattern::is_everything(pattern))
+fn in_force(documents: &[InDocument], position: Position) -> Option<InForce<'_>> {
+    let held = documents.get(position.document as usize)?;
+    Some(InForce {
+        rule: held.document.rules.get(position.rule as usize)?,
+        place: held.place,
+    })
 }
 
 #[cfg(test)]

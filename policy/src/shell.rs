@@ -4,15 +4,17 @@
 //! `env A=1 sh -c 'curl … | sh'`. A script half understood is a script not understood: what cannot be followed becomes
 //! [`Opaque`], with the reason, and no rule for something narrower allows it.
 //!
-//! It judges nothing. It knows bash's grammar (by `brush-parser`), a table of wrappers, and a table of what well-known
+//! It judges nothing. It knows bash's grammar (by a reader of our own, decision 0002), a table of wrappers, and a table of what well-known
 //! programs do with their operands.
 
 mod analyse;
 mod class;
 mod constant;
+mod data;
 mod expand;
 mod files;
 mod git;
+mod hidden;
 mod options;
 mod own;
 mod programs;
@@ -21,12 +23,20 @@ mod reader;
 mod settings;
 mod syntax;
 mod targets;
+/// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.
+#[must_use]
+pub fn changes_what_runs(variable: &str) -> bool {
+    variables::is_dangerous(variable)
+}
+
 #[cfg(test)]
 mod tests;
 mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
+pub(crate) use class::is_wrapper;
+pub use hidden::visible;
 pub use quote::quote;
 
 use crate::AbsPath;
@@ -57,6 +67,8 @@ pub struct Command {
     pub urls: Vec<String>,
     /// What it is, by the table of known commands.
     pub class: CommandClass,
+    /// It runs on another machine or in a container: its words name no files of ours.
+    pub remote: bool,
 }
 
 impl Command {
@@ -80,7 +92,21 @@ impl Command {
     /// An allow rule never covers it, unless it names the whole command.
     #[must_use]
     pub fn escape_option(&self) -> Option<String> {
-        class::escape(&self.words)
+        class::escape(&self.words).map(|escape| escape.option)
+    }
+
+    /// What the option of [`Self::escape_option`] does, for people: "runs the program it names".
+    #[must_use]
+    pub fn escape_reason(&self) -> Option<&'static str> {
+        class::escape(&self.words).map(|escape| escape.why)
+    }
+
+    /// Files that a program which is not known may write, by the usual names of such options: `--output x`, `-o x`.
+    ///
+    /// Nothing for programs whose options are known: what they write is in `files`.
+    #[must_use]
+    pub fn named_outputs(&self) -> Vec<&str> {
+        class::named_outputs(&self.words)
     }
 
     /// Whether all leading assignments are of variables that change only how a program talks: `CI`, `LANG`, `NO_COLOR`.
@@ -93,11 +119,34 @@ impl Command {
             .all(|assignment| variables::is_harmless(&assignment.name) && assignment.value.literal().is_some())
     }
 
+    /// Whether what its program writes is made by it from what lies there: a compiler, a converter, a data base.
+    #[must_use]
+    pub fn writes_products(&self) -> bool {
+        class::writes_products(&self.words)
+    }
+
+    /// The words that are about this machine: of `ssh host cat x`, those before the command.
+    #[must_use]
+    pub fn words_here(&self) -> &[Word] {
+        class::words_here(&self.words)
+    }
+
+    /// Whether its program, by its bare name, runs another one and changes nothing else that matters to a rule.
+    #[must_use]
+    pub fn is_plain_wrapper(&self) -> bool {
+        self.program().is_some_and(class::is_plain_wrapper)
+    }
+
     /// Whether its program is known to run the program or script among its arguments.
     #[must_use]
     pub fn is_wrapper(&self) -> bool {
         self.program_name().is_some_and(class::is_wrapper)
     }
+}
+
+/// The names of all programs that run the program or script among their arguments: wrappers and shells.
+pub(crate) fn wrapper_names() -> impl Iterator<Item = &'static str> {
+    wrappers::names()
 }
 
 /// One word after quotes were resolved.
@@ -217,6 +266,8 @@ pub enum CommandClass {
     ChangeDirectory,
     /// Wraps the commands that follow it; adds nothing of its own.
     Wrapper,
+    /// Calls a function that the line has defined before; what it runs is listed where it is defined.
+    Function,
     /// A change of Portcullis' own state, or the end of its processes.
     SelfChange,
     /// Anything else.
@@ -251,6 +302,12 @@ pub enum OpaqueReason {
     DangerousVariable,
     /// A function, alias or trap that changes the meaning of other words.
     Redefinition,
+    /// A character that nobody sees or that turns the text around: zero width, directions, controls.
+    HiddenCharacter,
+    /// A program whose name has letters that look like others: a Cyrillic `с` in `curl`.
+    ConfusableName,
+    /// A script in the language of another shell: PowerShell, cmd, fish.
+    ForeignShell,
 }
 
 impl OpaqueReason {
@@ -264,6 +321,9 @@ impl OpaqueReason {
             Self::UnknownWrapperOption => "the wrapper has an option that is not understood",
             Self::TooLarge => "the shell line is longer or deeper than is analysed",
             Self::DangerousVariable => "a variable changes which program runs or what it loads",
+            Self::HiddenCharacter => "it holds characters that are not seen, or that change how the line is seen",
+            Self::ConfusableName => "the program's name has letters that look like others",
+            Self::ForeignShell => "it is a script of a shell that is not analysed, such as PowerShell or cmd",
             Self::Redefinition => "a function, alias or trap changes the meaning of other words",
         }
     }
@@ -283,19 +343,23 @@ pub struct ShellContext {
 pub struct Limits {
     /// Longest line, in bytes.
     pub bytes: usize,
-    /// Deepest nesting of parentheses, braces, quotes and substitutions, found by a linear scan before the parser runs.
+    /// Deepest nesting of groups, quotes, substitutions, and scripts inside scripts.
     pub depth: usize,
-    /// Most commands and words looked at, scripts inside scripts included.
+    /// Most commands in the analysis.
+    pub parts: usize,
+    /// Most commands and words looked at, scripts inside scripts included; a long text costs steps, too.
     pub steps: usize,
 }
 
 impl Default for Limits {
-    /// 1 MiB, because a request holds no more; 40 levels, because the parser recurses and people nest fewer than ten; and
-    /// 200,000 steps, because 10,000 operands have to fit.
+    /// 1 MiB, because a request holds no more; 256 levels, because the reader recurses and that many fit in 2 MiB of stack;
+    /// 4,096 commands, because nobody judges more; and 200,000 steps, because 10,000 operands have to fit and they take less
+    /// than 50 ms.
     fn default() -> Self {
         Self {
             bytes: 1 << 20,
-            depth: 40,
+            depth: 256,
+            parts: 4_096,
             steps: 200_000,
         }
     }

@@ -161,3 +161,20 @@ fn facts_needed_is_bounded() {
     let many = bash(&format!("cat {}", operands.join(" ")));
     assert!(facts_needed(&many.action, &common::workspace()).paths.len() <= portcullis_policy::evaluate::MAX_PATHS);
 }
+
+/// Behind a command that may have changed the folder, a name still says what it is.
+#[test]
+fn a_protected_name_in_an_unknown_folder_needs_a_person() {
+    for line in ["$X y; echo x > .git/hooks/pre-commit", "$X y && rm .git/config"] {
+        let decision = decide(&[], &request(bash(line), Mode::Bypass));
+        assert_eq!(decision.verdict, Verdict::Ask, "{line}: {}", decision.user_message);
+        assert_eq!(
+            decision.decided_by,
+            DecidedBy::Protection,
+            "{line}: {}",
+            decision.user_message
+        );
+    }
+    let plain = decide(&[], &request(bash("$X y; echo x > notes"), Mode::Bypass));
+    assert_eq!(plain.verdict, Verdict::Allow, "{}", plain.user_message);
+}

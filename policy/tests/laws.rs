@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 use common::{bash, call, decide, edit, fetch, read, request, rules};
 use portcullis_policy::{
-    EffectiveRuleset, Layer, Mode, PolicyDocument, Request, ToolCall, Verdict, evaluate, request::Interactivity,
+    EffectiveRuleset, Layer, Mode, PolicyDocument, Request, ToolCall, Verdict, evaluate,
+    facts::SandboxOffer,
+    mode::{ClassifierReport, ClassifierVerdict},
+    request::Interactivity,
 };
 use proptest::{prelude::*, sample::select};
 use serde_json::json;
@@ -161,7 +164,7 @@ proptest! {
         higher in document(), allow in proptest::sample::subsequence(RULES, 1..6), request in asked(),
     ) {
         let only_narrow = {
-            let keep = |effect| higher.rules.iter().filter(move |rule| rule.effect == effect).map(|rule| rule.source.text.as_str());
+            let keep = |effect| higher.rules.iter().filter(move |rule| rule.effect == effect).map(|rule| &*rule.source.text);
             let ask: Vec<&str> = keep(portcullis_policy::Effect::Ask).collect();
             let deny: Vec<&str> = keep(portcullis_policy::Effect::Deny).collect();
             rules(Layer::Team, &[], &ask, &deny)
@@ -172,6 +175,68 @@ proptest! {
         if alone.decided_by == portcullis_policy::DecidedBy::Rule {
             prop_assert!(with.verdict >= alone.verdict, "{} -> {}", alone.user_message, with.user_message);
         }
+    }
+
+    /// Nothing that speaks for a person allows what a deny covers, or changes a protected path.
+    #[test]
+    fn no_mode_no_sandbox_and_no_classifier_lifts_a_deny_or_a_protection(
+        documents in prop::collection::vec(document(), 0..3), mode in select(Mode::ALL.to_vec()), call in select(calls()), rule in select(RULES),
+    ) {
+        let mut documents = documents;
+        documents.push(common::document(Layer::User, &json!({
+            "modes": {"auto": true}, "sandbox": {"autoAllowIfSandboxed": true},
+            "protections": {"deletion": false, "externalFiles": false, "browser": false},
+        })));
+        let widest = |call: ToolCall| {
+            let mut request = request(call, mode);
+            request.session.classifier = ClassifierReport::Verdict(ClassifierVerdict::Allow);
+            request.facts.sandbox = SandboxOffer::Full;
+            request
+        };
+        let mut denied = documents.clone();
+        denied.push(rules(Layer::User, &[], &[], &[rule]));
+        // Where the rule alone denies the call, every mode does.
+        let alone = decide(&[rules(Layer::User, &[], &[], &[rule])], &request(call.clone(), Mode::Bypass));
+        let decision = decide(&denied, &widest(call));
+        if alone.verdict == Verdict::Deny {
+            prop_assert_eq!(decision.verdict, Verdict::Deny, "{}", decision.user_message);
+        }
+        for protected in [edit(".git/hooks/pre-commit"), bash("echo x > .git/config"), bash("rm -rf ~"), bash("git config core.pager x")] {
+            let decision = decide(&documents, &widest(protected));
+            prop_assert!(decision.verdict != Verdict::Allow, "{mode}: {}", decision.user_message);
+        }
+    }
+
+    /// Whatever rules allow, plan mode writes nothing but the agent's own plan.
+    #[test]
+    fn plan_mode_writes_the_plan_and_nothing_else(
+        documents in prop::collection::vec(document(), 0..4),
+        file in select(vec!["src/a.rs", "docs/a.md", ".git/hooks/x", "/home/dev/.claude/plans/a.md", "/home/dev/.claude/plans/b.md", "/srv/x.md"]),
+        by_shell in any::<bool>(),
+    ) {
+        let plan = "/home/dev/.claude/plans/a.md";
+        let call = if by_shell { bash(&format!("echo x > {file}")) } else { edit(file) };
+        let mut request = request(call, Mode::Plan);
+        request.session.plan_file = Some(common::path(plan));
+        request.session.classifier = ClassifierReport::Verdict(ClassifierVerdict::Allow);
+        request.facts.sandbox = SandboxOffer::Full;
+        let decision = decide(&documents, &request);
+        prop_assert!(decision.verdict != Verdict::Allow || file == plan, "{}", decision.user_message);
+    }
+
+    /// What the host's memory says about a session only ever narrows.
+    #[test]
+    fn a_session_that_began_otherwise_is_never_allowed_more(
+        documents in prop::collection::vec(document(), 0..4), call in select(calls()), mode in select(vec![Mode::Bypass, Mode::RunEverything]), start in select(Mode::ALL.to_vec()),
+    ) {
+        let fresh = request(call, mode);
+        let mut switched = fresh.clone();
+        switched.session.started_in = Some(start);
+        let (fresh, switched) = (decide(&documents, &fresh), decide(&documents, &switched));
+        prop_assert!(
+            switched.verdict != Verdict::Allow || fresh.verdict == Verdict::Allow,
+            "{} -> {}", fresh.user_message, switched.user_message
+        );
     }
 
     #[test]

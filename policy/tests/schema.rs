@@ -77,9 +77,34 @@ fn example(schema: &Value, root: &Value, key: &str, choices: &mut Choices<'_>) -
                     out.insert(name.clone(), example(inner, root, name, choices));
                 }
             }
+            fitting(key, &mut out);
             Value::Object(out)
         }
         _ => json!("anything"),
+    }
+}
+
+/// Gives a rule words that fit its spelling and its condition: what goes with what, a schema does not say.
+fn fitting(key: &str, object: &mut Map<String, Value>) {
+    // A server is named by its command or its address.
+    let is_server = key == "servers" || (key == "deny" && !object.contains_key("rule"));
+    if is_server && object.contains_key("url") {
+        object.remove("command");
+    } else if is_server {
+        object.insert("command".to_owned(), json!("mcp-server"));
+    }
+    if object.get("requireKnown") == Some(&json!(true)) {
+        object.insert("known".to_owned(), json!(["a.example"]));
+    }
+    if !object.contains_key("rule") {
+        return;
+    }
+    let on_command = object.get("when").is_some_and(|when| when.get("command").is_some());
+    if on_command {
+        object.remove("spelling");
+        object.insert("rule".to_owned(), json!("Bash"));
+    } else if object.get("spelling") == Some(&json!("cursor")) {
+        object.insert("rule".to_owned(), json!("Shell(git:log*)"));
     }
 }
 
@@ -90,6 +115,12 @@ fn word(key: &str) -> &'static str {
         "match" => "git log -1",
         "not_match" => "git push",
         "name" | "advice" => "some words",
+        "mcpAllowlist" => "github:*",
+        "terminalAllowlist" => "git log",
+        "command" => "git log.*",
+        "url" => "https://mcp.example/*",
+        "blocked" | "known" | "origins" => "a.example",
+        "input" => ".*",
         _ => "Bash(git log *)",
     }
 }
@@ -108,6 +139,8 @@ fn the_schema_is_one_and_accepts_the_policies_that_are_shipped() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn what_the_schema_describes_the_reader_reads(bytes in proptest::collection::vec(any::<u8>(), 1..64)) {
         let schema = schema();

@@ -24,6 +24,26 @@ impl fmt::Debug for v1::HostDocument {
     }
 }
 
+impl fmt::Debug for v1::McpServerFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServerFact")
+            .field("name", &self.name)
+            .field("configured_in", &self.configured_in)
+            .field("file", &self.file)
+            .field("approval", &self.approval)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for v1::McpCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpCommand")
+            .field("words", &format_args!("[{} words]", self.words.len()))
+            .field("environment", &self.environment)
+            .finish()
+    }
+}
+
 impl fmt::Debug for v1::Execution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Execution")

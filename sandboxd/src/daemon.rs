@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::server::UdsConnectInfo;
 use tonic::{Request, Status};
 
+use crate::approvals::Approvals;
 use crate::keys::TicketKeys;
 use crate::ledger::Ledger;
 use crate::places::Places;
@@ -44,6 +45,8 @@ pub struct Daemon {
     pub upstream: Arc<Upstream>,
     /// Trusted projects.
     pub trust: Arc<Trust>,
+    /// Approved MCP servers.
+    pub approvals: Arc<Approvals>,
     /// Redeemed tickets.
     pub ledger: Ledger,
     /// Tickets that passed through.
@@ -72,6 +75,7 @@ impl Daemon {
         let upstream = Arc::new(upstream);
         Self {
             trust: Arc::new(Trust::open(places.state().join("trust.json"))),
+            approvals: Arc::new(Approvals::open(places.state().join("approvals.json"))),
             spool: Arc::new(Spool::new(places.spool())),
             keys: TicketKeys::new(Arc::clone(&upstream)),
             host_id,

@@ -107,6 +107,7 @@ impl Edge {
                 let host = Host {
                     places: &daemon.places,
                     trust: &daemon.trust,
+                    approvals: &daemon.approvals,
                     host_id: &daemon.host_id,
                     uid,
                     sandbox: for_thread,

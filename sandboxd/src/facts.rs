@@ -5,9 +5,12 @@
 
 mod agents;
 pub mod documents;
+pub mod mcp;
 pub mod programs;
+pub mod remotes;
 pub mod repository;
 pub mod resolve;
+pub mod trees;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,6 +18,7 @@ use std::time::{Duration, Instant};
 use portcullis_proto::convert::{InvalidMessage, facts_needed};
 use portcullis_proto::v1::{self, HostFacts, PathFact, PathKind, ProgramFact};
 
+use crate::approvals::Approvals;
 use crate::places::Places;
 use crate::trust::Trust;
 
@@ -31,6 +35,8 @@ pub struct Host<'a> {
     pub places: &'a Places,
     /// Trusted projects.
     pub trust: &'a Trust,
+    /// Approved MCP servers.
+    pub approvals: &'a Approvals,
     /// Fingerprint of the host's key.
     pub host_id: &'a str,
     /// The user who asks.
@@ -98,6 +104,20 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
         }
         None => false,
     };
+    let mcp_servers = if needed.mcp_servers.is_empty() {
+        Vec::new()
+    } else {
+        mcp::servers(
+            &needed.mcp_servers,
+            message,
+            project.as_deref(),
+            project_trusted,
+            host,
+            &mut failures,
+        )
+    };
+    let folders = workspace.roots.iter().map(PathBuf::from).chain([cwd.to_path_buf()]);
+    let repositories = remotes::repositories(folders, host.places.home.as_deref());
     let agent = message.agent.clone().unwrap_or_default();
     let caller = documents::Caller {
         agent: &agent,
@@ -112,12 +132,15 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
             paths,
             programs,
             repository: Some(repository::repository(cwd)),
+            repositories,
+            mcp_servers,
             project_trusted,
             documents,
             sandbox: Some(host.sandbox.clone()),
             failures,
             own_paths: texts(&host.places.own()),
             own_secret_paths: texts(&host.places.secret()),
+            trees: trees::look_through(&needed.trees, until),
         },
         cwd: cwd.canonicalize().ok(),
         roots: workspace

@@ -1,17 +1,26 @@
-//! `HostService`: how this host is doing, and which projects its user trusts.
+//! `HostService`: how this host is doing, which projects its user trusts, and which MCP servers they approved.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use portcullis_policy::facts::Launch;
 
 use portcullis_proto::v1::host_service_server::HostService;
 use portcullis_proto::v1::{
-    ListTicketKeysRequest, ListTrustedProjectsRequest, ListTrustedProjectsResponse, StatusRequest, StatusResponse,
-    TrustProjectRequest, TrustProjectResponse, UntrustProjectRequest, UntrustProjectResponse,
+    ApproveMcpServersRequest, ApproveMcpServersResponse, ListMcpServersRequest, ListMcpServersResponse,
+    ListTicketKeysRequest, ListTrustedProjectsRequest, ListTrustedProjectsResponse, McpServerStatus,
+    RevokeMcpServerRequest, RevokeMcpServerResponse, StatusRequest, StatusResponse, TrustProjectRequest,
+    TrustProjectResponse, UntrustProjectRequest, UntrustProjectResponse,
 };
 use tonic::{Request, Response, Status};
 
 use crate::daemon::{Daemon, MAX_RUNS, peer_uid};
+use crate::facts::mcp::{approval_on_wire, configured_in};
 use crate::facts::repository;
+use crate::mcp::{Configured, Place, configured};
+
+/// Most servers that are approved at once.
+const MAX_APPROVED: usize = 4096;
 
 /// The service.
 #[derive(Clone, Debug)]
@@ -104,6 +113,114 @@ impl HostService for Host {
         let roots = self.0.trust.all().map_err(Status::internal)?;
         Ok(Response::new(ListTrustedProjectsResponse { roots }))
     }
+
+    async fn list_mcp_servers(
+        &self,
+        request: Request<ListMcpServersRequest>,
+    ) -> Result<Response<ListMcpServersResponse>, Status> {
+        peer_uid(&request)?;
+        let root = absolute(request.into_inner().root)?;
+        let daemon = Arc::clone(&self.0);
+        let answer = blocking(move || {
+            let (configured, trusted) = servers_of(&daemon, &root)?;
+            let status = |definition: &crate::mcp::Definition| {
+                let approval = daemon.approvals.of(definition, trusted).map_err(Status::internal)?;
+                Ok(McpServerStatus {
+                    name: definition.name.clone(),
+                    agents: definition.agents.iter().map(ToString::to_string).collect(),
+                    launch: definition.launch.shown(),
+                    configured_in: configured_in(definition.place).into(),
+                    file: definition.file.clone(),
+                    approval: approval_on_wire(approval).into(),
+                    digest: match definition.launch {
+                        Launch::Unknown => String::new(),
+                        _ => definition.digest.clone(),
+                    },
+                })
+            };
+            let servers: Result<Vec<_>, Status> = configured.definitions.iter().map(status).collect();
+            let mut servers = servers?;
+            servers.sort_by(|a, b| (&a.name, &a.file).cmp(&(&b.name, &b.file)));
+            Ok::<_, Status>(ListMcpServersResponse {
+                servers,
+                failures: configured.failures,
+            })
+        })
+        .await??;
+        Ok(Response::new(answer))
+    }
+
+    async fn approve_mcp_servers(
+        &self,
+        request: Request<ApproveMcpServersRequest>,
+    ) -> Result<Response<ApproveMcpServersResponse>, Status> {
+        peer_uid(&request)?;
+        let ApproveMcpServersRequest { root, digests } = request.into_inner();
+        let root = absolute(root)?;
+        if digests.is_empty() || digests.len() > MAX_APPROVED {
+            return Err(Status::invalid_argument(format!(
+                "invalid `digests`: has {} entries; 1 to {MAX_APPROVED} are read",
+                digests.len()
+            )));
+        }
+        let daemon = Arc::clone(&self.0);
+        blocking(move || {
+            let (configured, trusted) = servers_of(&daemon, &root)?;
+            let mut approved = Vec::new();
+            for digest in &digests {
+                // What the person saw may have changed since: then it is not what they approve.
+                let named = |definition: &&crate::mcp::Definition| {
+                    definition.digest == *digest && definition.launch != Launch::Unknown
+                };
+                let Some(definition) = configured.definitions.iter().find(named) else {
+                    return Err(Status::failed_precondition(
+                        "a server's definition has changed meanwhile: list them again",
+                    ));
+                };
+                if definition.place == portcullis_policy::facts::ConfiguredIn::Project && !trusted {
+                    return Err(Status::failed_precondition(format!(
+                        "the project that brings the MCP server `{}` is not trusted: `portcullis trust` comes first",
+                        definition.name
+                    )));
+                }
+                approved.push(definition);
+            }
+            daemon.approvals.approve(approved.into_iter()).map_err(Status::internal)
+        })
+        .await??;
+        Ok(Response::new(ApproveMcpServersResponse {}))
+    }
+
+    async fn revoke_mcp_server(
+        &self,
+        request: Request<RevokeMcpServerRequest>,
+    ) -> Result<Response<RevokeMcpServerResponse>, Status> {
+        peer_uid(&request)?;
+        let name = request.into_inner().name;
+        let daemon = Arc::clone(&self.0);
+        let revoked = blocking(move || daemon.approvals.revoke(&name))
+            .await?
+            .map_err(Status::internal)?;
+        Ok(Response::new(RevokeMcpServerResponse {
+            revoked: u32::try_from(revoked).unwrap_or(u32::MAX),
+        }))
+    }
+}
+
+/// The servers that agents would use in a project, and whether it is trusted.
+fn servers_of(daemon: &Daemon, root: &str) -> Result<(Configured, bool), Status> {
+    let roots = [PathBuf::from(root)];
+    let project = repository::project_root(Path::new(root));
+    let trusted = match &project {
+        Some(project) => daemon.trust.contains(project).map_err(Status::internal)?,
+        None => false,
+    };
+    let place = Place {
+        home: daemon.places.home.as_deref(),
+        roots: &roots,
+        project: project.as_deref(),
+    };
+    Ok((configured(None, &place), trusted))
 }
 
 fn absolute(root: String) -> Result<String, Status> {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod approvals;
 pub mod daemon;
 pub mod durable;
 pub mod edge;
@@ -9,6 +10,7 @@ pub mod identity;
 pub mod keys;
 pub mod launch;
 pub mod ledger;
+pub mod mcp;
 pub mod places;
 pub mod prepare;
 pub mod probe;

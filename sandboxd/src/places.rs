@@ -32,12 +32,12 @@ pub struct Places {
     pub data: PathBuf,
     /// The user's configuration folder of Portcullis.
     pub config: PathBuf,
-    /// The user's home folder, where agents keep their settings; `None` if nothing says where it is.
-    pub home: Option<PathBuf>,
     /// Where settings for the whole machine lie: `/etc`.
     pub system: PathBuf,
     /// The folder of our own executable.
     pub programs: PathBuf,
+    /// The home folder of the user whom the daemon serves, where agents keep their configuration.
+    pub home: Option<PathBuf>,
 }
 
 impl Places {
@@ -71,9 +71,9 @@ impl Places {
         Ok(Self {
             data: absolute(data)?,
             config: absolute(config)?,
-            home: strategy.as_ref().map(|xdg| xdg.home_dir().to_path_buf()),
             system: PathBuf::from("/etc"),
             programs,
+            home: etcetera::home_dir().ok().filter(|home| home.is_absolute()),
         })
     }
 

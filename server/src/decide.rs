@@ -15,7 +15,12 @@ mod snapshot;
 use std::{sync::Arc, time::Duration};
 
 use portcullis_policy::{
-    Decision, EffectiveRuleset, Mode, Obligation, Request, Verdict, decision::FailureVerdict, evaluate,
+    Decision, EffectiveRuleset, Mode, Obligation, Request, Verdict,
+    decision::FailureVerdict,
+    evaluate,
+    evaluate::classifier_matters,
+    explain::{Explanation, explain},
+    mode::{ClassifierReport, ClassifierVerdict},
     request::Interactivity,
 };
 use portcullis_proto::{
@@ -23,6 +28,7 @@ use portcullis_proto::{
     ticket, v1,
 };
 use tokio::{
+    runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
     task::{JoinError, JoinHandle, spawn_blocking},
     time::{Instant, timeout_at},
@@ -32,11 +38,15 @@ use tonic::Status;
 
 pub use snapshot::Snapshots;
 
+use snapshot::Compiled;
+
 use crate::{
     audit::{self, Circumstances, Input},
     auth::DecidePermit,
+    classifier::Classifier,
     keys::Keys,
     policies::ActivePolicies,
+    sessions::{SessionKey, Sessions, call_digest},
     store::{Appended, NewDecision, Reporter, Store, StoreError},
     tally::Tally,
 };
@@ -48,6 +58,15 @@ pub type Evaluator = Arc<dyn Fn(&EffectiveRuleset, &Request) -> Decision + Send 
 #[must_use]
 pub fn engine() -> Evaluator {
     Arc::new(evaluate)
+}
+
+/// Who judges.
+#[derive(Clone)]
+pub struct Judges {
+    /// Evaluates requests.
+    pub evaluator: Evaluator,
+    /// Is asked in the automatic modes.
+    pub classifier: Arc<dyn Classifier>,
 }
 
 /// How decisions are made.
@@ -69,11 +88,21 @@ pub struct Decider {
     policies: Arc<ActivePolicies>,
     snapshots: Arc<Snapshots>,
     keys: Arc<Keys>,
-    evaluator: Evaluator,
+    judges: Judges,
+    sessions: Arc<Sessions>,
     slots: Arc<Semaphore>,
     options: DecideOptions,
     tasks: TaskTracker,
     tally: Arc<Tally>,
+}
+
+/// What a judgement is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To be recorded and acted upon.
+    Decide,
+    /// To be shown: nothing of it counts.
+    Explain,
 }
 
 /// A question and what it came to.
@@ -83,6 +112,8 @@ struct Judged {
     run_in_sandbox: bool,
     record: NewDecision,
     answer: v1::DecideResponse,
+    /// Where it was wanted, and there was a policy to decide by.
+    explanation: Option<Box<Explanation>>,
 }
 
 impl Decider {
@@ -92,17 +123,18 @@ impl Decider {
         store: Arc<dyn Store>,
         policies: Arc<ActivePolicies>,
         keys: Arc<Keys>,
-        evaluator: Evaluator,
+        judges: Judges,
         options: DecideOptions,
         tasks: TaskTracker,
         tally: Arc<Tally>,
     ) -> Self {
         Self {
+            sessions: Arc::new(Sessions::new(store.clone())),
             store,
             policies,
             snapshots: Arc::new(Snapshots::new(options.cache_entries)),
             keys,
-            evaluator,
+            judges,
             slots: Arc::new(Semaphore::new(options.parallel.clamp(1, Semaphore::MAX_PERMITS))),
             options,
             tasks,
@@ -116,13 +148,14 @@ impl Decider {
     /// If the message is invalid, or no question could be made of it in time.
     pub async fn decide(&self, permit: DecidePermit, message: v1::DecideRequest) -> Result<v1::DecideResponse, Status> {
         let arrival = Instant::now();
-        let judged = self.judge(&permit, message, arrival).await?;
+        let judged = self.judge(&permit, message, arrival, Purpose::Decide).await?;
         let Judged {
             question,
             verdict,
             run_in_sandbox,
             record,
             mut answer,
+            explanation: _,
         } = judged;
         let decision_id = record.decision_id.clone();
         match self.record(record, arrival + self.options.deadline).await {
@@ -152,8 +185,9 @@ impl Decider {
         permit: DecidePermit,
         message: v1::DecideRequest,
     ) -> Result<v1::ExplainResponse, Status> {
-        let answer = self.judge(&permit, message, Instant::now()).await?.answer;
-        Ok(v1::ExplainResponse {
+        let judged = self.judge(&permit, message, Instant::now(), Purpose::Explain).await?;
+        let answer = judged.answer;
+        let mut explained = v1::ExplainResponse {
             would_be: answer.effect,
             decided_by: answer.decided_by,
             rule: answer.rule,
@@ -162,7 +196,12 @@ impl Decider {
             agent_message: answer.agent_message,
             suggested_rules: answer.suggested_rules,
             policy_version: answer.policy_version,
-        })
+            ..Default::default()
+        };
+        if let Some(explanation) = &judged.explanation {
+            convert::add_reasons(&mut explained, explanation);
+        }
+        Ok(explained)
     }
 
     /// The public keys of tickets.
@@ -181,6 +220,7 @@ impl Decider {
         permit: &DecidePermit,
         message: v1::DecideRequest,
         arrival: Instant,
+        purpose: Purpose,
     ) -> Result<Judged, Status> {
         // The last quarter of the time belongs to storage: an answer that cannot be recorded any more helps nobody.
         let until = arrival + self.options.deadline * 3 / 4;
@@ -205,8 +245,12 @@ impl Decider {
             snapshots: self.snapshots.clone(),
             policy: self.policies.of(permit.team()),
             keys: self.keys.clone(),
-            evaluator: self.evaluator.clone(),
+            judges: self.judges.clone(),
+            sessions: self.sessions.clone(),
+            runtime: Handle::current(),
+            purpose,
             arrival,
+            classify_until: arrival + self.options.deadline / 2,
             // Held until the evaluation ends, even if nobody waits for it any more: that is what bounds them.
             _slot: slot,
         };
@@ -308,8 +352,14 @@ struct Judgement {
     snapshots: Arc<Snapshots>,
     policy: Arc<crate::policies::TeamPolicy>,
     keys: Arc<Keys>,
-    evaluator: Evaluator,
+    judges: Judges,
+    sessions: Arc<Sessions>,
+    /// For what has to be waited for: it is a thread for blocking work, and bounded.
+    runtime: Handle,
+    purpose: Purpose,
     arrival: Instant,
+    /// A classifier that has not answered by then failed.
+    classify_until: Instant,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -323,13 +373,26 @@ impl Judgement {
             // The agent does not say in which mode it is (Cursor never does): then the documents do.
             Arc::make_mut(&mut self.question).request.mode = mode;
         }
+        if let Ok(compiled) = &compiled {
+            self.remember(compiled);
+        }
+        let explanation = match &compiled {
+            Ok(compiled) if self.purpose == Purpose::Explain => {
+                let mut request = self.question.request.clone();
+                request.facts.failures.extend_from_slice(&compiled.faults);
+                Some(Box::new(explain(&compiled.documents, &request)))
+            }
+            _ => None,
+        };
         let decision = match compiled {
-            Ok(compiled) if compiled.faults.is_empty() => (self.evaluator)(&compiled.ruleset, &self.question.request),
+            Ok(compiled) if compiled.faults.is_empty() => {
+                (self.judges.evaluator)(&compiled.ruleset, &self.question.request)
+            }
             Ok(compiled) => self.evaluate_with_faults(&compiled.ruleset, &compiled.faults),
             Err(unusable) => failure(&self.question, &unusable.to_string()),
         };
         let version = self.policy.version;
-        judged_as(
+        let judged = judged_as(
             &self.permit,
             &self.keys,
             self.question,
@@ -337,14 +400,72 @@ impl Judgement {
             version,
             self.arrival,
             Input::Redacted,
-        )
+        );
+        Judged { explanation, ..judged }
+    }
+
+    /// Adds to the question what is known of its session, and what the classifier says.
+    fn remember(&mut self, compiled: &Compiled) {
+        let key = SessionKey::of(&self.permit, &self.question);
+        let mode = self.question.request.mode;
+        let started_in = {
+            let begins = self.purpose == Purpose::Decide;
+            self.runtime.block_on(self.sessions.start(&key, mode, begins))
+        };
+        Arc::make_mut(&mut self.question).request.session.started_in = started_in;
+        let report = self.classify(&key, compiled);
+        Arc::make_mut(&mut self.question).request.session.classifier = report;
+    }
+
+    /// What the classifier says. It is asked only if its word can decide, and its blocks are counted per session.
+    fn classify(&self, key: &SessionKey, compiled: &Compiled) -> ClassifierReport {
+        let classifier = &self.judges.classifier;
+        if !classifier.is_configured() {
+            return ClassifierReport::Off;
+        }
+        let matters = compiled.faults.is_empty() && classifier_matters(&compiled.ruleset, &self.question.request);
+        if !matters {
+            return ClassifierReport::NotAsked;
+        }
+        if let Some(pause) = self.sessions.pause(key) {
+            return ClassifierReport::Paused(pause);
+        }
+        let call = call_digest(&self.question);
+        if self.sessions.blocked_before(key, &call) {
+            return ClassifierReport::BlockedBefore;
+        }
+        let asked = classifier.classify(self.question.clone());
+        let answer = self
+            .runtime
+            .block_on(async { timeout_at(self.classify_until, asked).await });
+        let verdict = match answer {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(failure)) => {
+                return ClassifierReport::Failed {
+                    reason: failure.to_string(),
+                };
+            }
+            Err(_) => {
+                return ClassifierReport::Failed {
+                    reason: "it took too long".to_owned(),
+                };
+            }
+        };
+        if self.purpose == Purpose::Decide {
+            match &verdict {
+                ClassifierVerdict::Allow => self.sessions.allowed(key),
+                ClassifierVerdict::Deny { .. } => self.sessions.blocked(key, call),
+                ClassifierVerdict::Ask { .. } => {}
+            }
+        }
+        ClassifierReport::Verdict(verdict)
     }
 
     /// A document of the host has faults, so what it denies or asks for is not known in full: no allow.
     fn evaluate_with_faults(&self, ruleset: &EffectiveRuleset, faults: &[String]) -> Decision {
         let mut request = self.question.request.clone();
         request.facts.failures.extend_from_slice(faults);
-        let decision = (self.evaluator)(ruleset, &request);
+        let decision = (self.judges.evaluator)(ruleset, &request);
         if decision.verdict == Verdict::Allow {
             // The engine turns failures into an ask itself; this holds even if it forgot one.
             return failure(&self.question, &faults.join("; "));
@@ -376,6 +497,7 @@ fn judged_as(
         run_in_sandbox: decision.obligations.contains(&Obligation::RunInSandbox),
         record,
         answer,
+        explanation: None,
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod audit;
 pub mod auth;
 pub mod bootstrap;
+pub mod classifier;
 pub mod cli;
 pub mod config;
 pub mod datadir;
@@ -19,5 +20,6 @@ pub mod policies;
 pub mod push;
 pub mod run;
 pub mod serve;
+pub mod sessions;
 pub mod store;
 pub mod tally;

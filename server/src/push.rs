@@ -5,7 +5,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_policy::{Fault, PolicyDocument};
+use portcullis_policy::{
+    Fault, PolicyDocument,
+    lint::{Finding, Linted, lint},
+};
 use tokio::{sync::Mutex, task::spawn_blocking, time::Instant};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -55,6 +58,23 @@ pub enum PushError {
     Refused(#[from] PushRefused),
 }
 
+/// Most warnings of a policy; more would not be read.
+const MAX_WARNINGS: usize = 100;
+
+/// What is worth knowing about a policy that has no fault: what was noticed when it was read, and what lint finds.
+fn warnings(content: &[u8], document: &PolicyDocument) -> Vec<Fault> {
+    let text = String::from_utf8_lossy(content);
+    let linted = Linted {
+        document: Arc::new(document.clone()),
+        text: &text,
+    };
+    let found = lint(&[linted]);
+    let mut warnings = document.warnings.clone();
+    warnings.extend(found.iter().map(Finding::as_fault));
+    warnings.truncate(MAX_WARNINGS);
+    warnings
+}
+
 /// Puts policies in force.
 #[derive(Clone)]
 pub struct Pusher {
@@ -95,11 +115,16 @@ impl Pusher {
 
     async fn run(&self, permit: &AdminPermit, proposal: Proposal) -> Result<Accepted, PushError> {
         let _turn = self.one_at_a_time.lock().await;
-        let checked = spawn_blocking(move || check(&proposal.content).map(|document| (proposal, document))).await;
-        let (proposal, document) = checked.map_err(lost)??;
+        let checked = spawn_blocking(move || {
+            check(&proposal.content).map(|document| {
+                let warnings = warnings(&proposal.content, &document);
+                (proposal, document, warnings)
+            })
+        })
+        .await;
+        let (proposal, document, warnings) = checked.map_err(lost)??;
         let rule_count = u32::try_from(document.rules.len()).unwrap_or(u32::MAX);
         let digest = audit::digest(&proposal.content);
-        let warnings = document.warnings;
         if proposal.dry_run {
             let version = self.would_be(permit, proposal, digest, rule_count).await?;
             return Ok(Accepted { version, warnings });

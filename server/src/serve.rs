@@ -33,9 +33,10 @@ use tonic_health::server::HealthReporter;
 use crate::{
     auth::layer::AuthLayer,
     bootstrap::{self, BootstrapError},
+    classifier::{Classifier, NoneConfigured},
     config::{Config, Tls},
     datadir::{self, DataDir, DataDirError},
-    decide::{DecideOptions, Decider, Evaluator},
+    decide::{DecideOptions, Decider, Evaluator, Judges},
     edge::EdgeLayer,
     grpc::{AuditGrpc, DecisionGrpc, PolicyGrpc},
     incoming::incoming,
@@ -56,6 +57,8 @@ pub type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 pub struct Seams {
     /// Evaluates requests.
     pub evaluator: Evaluator,
+    /// Is asked in the automatic modes.
+    pub classifier: Arc<dyn Classifier>,
     /// Wraps the store.
     pub wrap_store: WrapStore,
     /// Bounds the database, as a small disk would.
@@ -68,6 +71,7 @@ impl Default for Seams {
     fn default() -> Self {
         Self {
             evaluator: crate::decide::engine(),
+            classifier: Arc::new(NoneConfigured),
             wrap_store: Box::new(|store| store),
             max_pages: None,
             starter: portcullis_policy::starter::TEAM,
@@ -196,7 +200,10 @@ impl Server {
             store.clone(),
             policies,
             keys,
-            seams.evaluator,
+            Judges {
+                evaluator: seams.evaluator,
+                classifier: seams.classifier,
+            },
             options,
             tasks.clone(),
             tally.clone(),

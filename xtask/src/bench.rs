@@ -31,6 +31,9 @@ pub(crate) struct Options {
     /// Measure what was built before
     #[arg(long)]
     no_build: bool,
+    /// Measure the decision engine alone, beside two others on the same rules, and what a rule weighs
+    #[arg(long, conflicts_with_all = ["rounds", "debug", "no_build"])]
+    engine: bool,
 }
 
 /// What is allowed in the bench's own team policy.
@@ -38,6 +41,9 @@ const POLICY: &str = r#"{"permissions": {"allow": ["Bash(true)", "Bash(git statu
 
 /// Runs the task.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.engine {
+        return engine();
+    }
     let profile = Profile::from_release_flag(!options.debug);
     let programs = if options.no_build {
         Programs::find(profile)?
@@ -59,6 +65,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         whole_processes(&programs, folder.path(), &data, options.rounds).and_then(|()| decide_latency(profile, &data));
     stack.stop();
     measured
+}
+
+/// Builds and runs the benches of the engine, a workspace of its own, so that nothing else builds the engines beside it.
+fn engine() -> Result<()> {
+    let manifest = toolchain::root()?.join("benches/Cargo.toml");
+    let status = toolchain::cargo()?
+        .args(["bench", "--bench", "engine", "--manifest-path"])
+        .arg(&manifest)
+        .status()
+        .map_err(|cause| Failure::io("cannot run `cargo bench`", &cause))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the benches of `{}` failed ({status})",
+        manifest.display()
+    )))
 }
 
 /// A temporary folder with a workspace, in the target directory: a sandboxed command has a `/tmp` of its own.

@@ -8,6 +8,7 @@ mod bench;
 mod differential;
 mod docs;
 mod failure;
+mod fuzz;
 mod guard;
 mod output;
 mod stack;
@@ -48,6 +49,8 @@ enum Task {
     Bench(bench::Options),
     /// Compare the analysis of shell lines with what real bash does, in a sandbox
     Differential(differential::Options),
+    /// Give random bytes to a fuzz target
+    Fuzz(fuzz::Options),
     /// Become the given program, and die when the process that started it dies
     #[command(hide = true)]
     Guarded(guard::Options),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Differential(options) => differential::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::Guarded(options) => guard::run(&options),
     };
     match result {

@@ -13,7 +13,7 @@ use std::{
 use crate::{
     docs,
     failure::{Failure, Result},
-    output, tidy, toolchain,
+    fuzz, output, tidy, toolchain,
 };
 
 /// Options of the task.
@@ -56,6 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "build",
         &["build", "--locked", "--workspace", "--bins", "--tests", "--examples"],
     )?;
+    fuzz_targets()?;
     step("docs", docs::check)?;
     let mut test = if nextest {
         vec!["nextest", "run"]
@@ -76,6 +77,33 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     cargo_step("tests", &test)?;
     output::err(&format!("\nall checks passed in {} s", begin.elapsed().as_secs()));
     Ok(())
+}
+
+/// The fuzz targets are a workspace of their own: they compile, and hold for their seeds.
+fn fuzz_targets() -> Result<()> {
+    let folder = toolchain::target_directory()?;
+    let folder = folder
+        .to_str()
+        .ok_or_else(|| Failure::new("the target directory is no text"))?;
+    let of = |task| {
+        [
+            task,
+            "--locked",
+            "--manifest-path",
+            fuzz::MANIFEST,
+            "--target-dir",
+            folder,
+            "--no-default-features",
+        ]
+    };
+    cargo_step(
+        "fuzz targets compile",
+        &[&of("check")[..], &["--bins", "--examples"]].concat(),
+    )?;
+    cargo_step(
+        "fuzz targets hold for their seeds",
+        &[&of("test")[..], &["--lib"]].concat(),
+    )
 }
 
 fn cargo_step(name: &str, arguments: &[&str]) -> Result<()> {

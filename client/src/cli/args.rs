@@ -8,7 +8,11 @@ use jiff::Timestamp;
 use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, audit::RecordKind};
 use portcullis_policy::Verdict;
 
-use super::failure::Failure;
+use super::{
+    failure::Failure,
+    mcp::McpCommand,
+    policy::{ImportArgs, LintArgs, TestArgs},
+};
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
 #[derive(Debug, Parser)]
@@ -29,14 +33,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Hook(HookArgs),
     Decide(DecideArgs),
+    Explain(ExplainArgs),
     Run(RunArgs),
-    /// Pushes and reads the team's policy.
+    /// Pushes, reads and tests policies.
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Reads the audit trail.
     #[command(subcommand)]
     Audit(AuditCommand),
     Trust(TrustArgs),
+    /// Lists MCP servers, approves them, and takes approvals back.
+    #[command(subcommand)]
+    Mcp(McpCommand),
     Status(StatusArgs),
     /// Prints a completion script for a shell.
     Completions {
@@ -120,11 +128,18 @@ impl ServerArgs {
 }
 
 /// What the session's flags say.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// Run mode: default, acceptEdits, plan, dontAsk or bypass. In a hook it goes before what the agent reports.
+    /// Run mode: default, acceptEdits, plan, auto, dontAsk, bypass, auto-review, allowlist, allowlist-sandbox or
+    /// run-everything. In a hook it goes before what the agent reports.
     #[arg(long, alias = "mode", value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
+    /// Everything runs that no rule denies or asks for: mode run-everything, in the words of Cursor's command line.
+    #[arg(long, visible_alias = "yolo", conflicts_with = "permission_mode")]
+    pub(crate) force: bool,
+    /// The file in which the agent keeps its plan: in plan mode the only one that it may write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan_file: Option<String>,
     /// Rules to allow in this session, separated by commas or blanks outside parentheses. May be given several times.
     #[arg(
         long = "allowedTools",
@@ -144,6 +159,9 @@ pub(crate) struct SessionArgs {
     /// Nobody can be asked: an ask becomes a deny.
     #[arg(long)]
     pub(crate) headless: bool,
+    /// All configured MCP servers count as approved in this session. Rules and the mode still judge their tools.
+    #[arg(long)]
+    pub(crate) approve_mcps: bool,
 }
 
 /// Form of the output.
@@ -197,6 +215,16 @@ pub(crate) struct HookArgs {
     reach), 2 wrong usage or invalid input, 1 other failure."
 )]
 pub(crate) struct DecideArgs {
+    /// Only explain, as `explain` does: nothing is recorded and nothing granted.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+}
+
+/// The call that is asked about.
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
     /// Tool to ask about instead of a command, as the agent spells it.
     #[arg(long, value_name = "TOOL", requires = "input")]
     pub(crate) tool: Option<String>,
@@ -206,9 +234,6 @@ pub(crate) struct DecideArgs {
     /// Agent in whose spelling the call is.
     #[arg(long, value_name = "NAME", default_value = "cli")]
     pub(crate) agent: String,
-    /// Only explain: nothing is recorded and nothing granted.
-    #[arg(long)]
-    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     #[command(flatten)]
@@ -224,6 +249,21 @@ pub(crate) struct DecideArgs {
         required_unless_present = "tool"
     )]
     pub(crate) argv: Vec<OsString>,
+}
+
+/// Says why a command or tool call is decided as it is, and what would turn the answer.
+///
+/// Part by part it names every rule that speaks about the part, by layer, and which of them decided; it says what is
+/// forbidden apart from what no rule matched; and it lists changes that would turn the answer, nearest first, each of which
+/// was tried. Nothing is recorded and nothing granted. The words after `--` are taken as `decide` takes them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it would be allowed, 3 asked, 4 denied, 5 cannot decide (portcullis-sandboxd or the \
+    server out of reach), 2 wrong usage or invalid input, 1 other failure."
+)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
 }
 
 /// Where the call happens.
@@ -285,6 +325,9 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    Lint(LintArgs),
+    Test(TestArgs),
+    Import(ImportArgs),
     /// Prints the text of a version.
     #[command(after_help = "Exit codes: 0 printed, 1 failed (no such version), 5 the server cannot be reached.")]
     Get {

@@ -7,7 +7,8 @@ use portcullis_policy::shell;
 use serde_json::{Map, Value};
 
 use super::{
-    args::{DecideArgs, Format, HostArgs},
+    args::{CallArgs, Format, HostArgs},
+    explain,
     failure::Failure,
     output::{self, printable, verdict},
 };
@@ -15,7 +16,7 @@ use super::{
 /// Column at which the reason of a line begins, counted from the verdict.
 const COLUMN: usize = 34;
 
-pub(crate) async fn main(command: &DecideArgs, host: &HostArgs) -> Result<u8, Failure> {
+pub(crate) async fn main(command: &CallArgs, explain: bool, host: &HostArgs) -> Result<u8, Failure> {
     let place = command.place.find()?;
     let (mut question, shown) = match (&command.tool, &command.input) {
         (Some(tool), Some(text)) => {
@@ -34,16 +35,19 @@ pub(crate) async fn main(command: &DecideArgs, host: &HostArgs) -> Result<u8, Fa
     question.roots = vec![place.root];
     command.session.apply(&mut question);
     let host = Host::connect(&host.options(HostOptions::DEADLINE)?).await?;
-    let answer = if command.explain {
+    let answer = if explain {
         host.explain(&question).await?
     } else {
         host.decide(&question).await?
     };
     match command.format {
         Format::Json => output::json(&answer)?,
-        Format::Text => output::text(&text(&answer, &shown))?,
+        Format::Text => match &answer.explanation {
+            Some(explanation) => output::text(&explain::text(&answer, explanation, &shown))?,
+            None => output::text(&text(&answer, &shown))?,
+        },
     };
-    Ok(code(&answer, command.explain))
+    Ok(code(&answer, explain))
 }
 
 /// The words of a command, or a shell line where a single word holds blanks.
@@ -135,6 +139,7 @@ pub(crate) fn text(answer: &Answer, asked: &str) -> String {
                 "      help: to allow it from now on, add the rule `{}` to .portcullis/local.jsonc",
                 printable(rule)
             );
+            explain::put_examples(&mut out, "            ", rule);
         }
     }
     if answer.decision_id.is_none() && answer.decided_by == DecidedBy::Failure {
@@ -144,7 +149,7 @@ pub(crate) fn text(answer: &Answer, asked: &str) -> String {
 }
 
 /// One line: the verdict, `gap` blanks, the subject, the reason in its column.
-fn put(out: &mut String, indent: &str, gap: usize, of: Option<Verdict>, subject: &str, because: &str) {
+pub(super) fn put(out: &mut String, indent: &str, gap: usize, of: Option<Verdict>, subject: &str, because: &str) {
     let subject = printable(subject);
     let word = verdict(of);
     let fill = COLUMN.saturating_sub(6 + subject.chars().count()).max(2);

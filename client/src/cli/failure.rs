@@ -48,6 +48,14 @@ impl Failure {
         })
     }
 
+    /// A file that was named as input cannot be read.
+    pub(crate) fn usage_io(text: impl Into<String>, cause: io::Error) -> Self {
+        Self::usage(Said {
+            text: text.into(),
+            cause: Some(cause),
+        })
+    }
+
     /// Any other failure, in words.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self {

@@ -114,13 +114,7 @@ pub(crate) fn main(hook: &HookArgs, host: &HostArgs) -> u8 {
     let event = Arc::new(OnceLock::new());
     let (done, result) = mpsc::sync_channel(1);
     let work = {
-        let (agent, session, event) = (hook.agent, &hook.session, Arc::clone(&event));
-        let session = SessionArgs {
-            permission_mode: session.permission_mode,
-            allowed_tools: session.allowed_tools.clone(),
-            disallowed_tools: session.disallowed_tools.clone(),
-            headless: session.headless,
-        };
+        let (agent, session, event) = (hook.agent, hook.session.clone(), Arc::clone(&event));
         move || answer(agent, &session, options, &event, begun + limit)
     };
     let worker = thread::Builder::new().spawn(move || {

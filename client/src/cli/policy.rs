@@ -1,4 +1,9 @@
-//! `portcullis policy`: pushes and reads the team's policy. Faults of a text are shown in it, all at once.
+//! `portcullis policy`: pushes, reads, tests and imports policies. Faults of a text are shown in it, all at once.
+
+mod import;
+mod lint;
+mod test;
+mod through;
 
 use std::{
     fmt::Write as _,
@@ -7,7 +12,7 @@ use std::{
     path::Path,
 };
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::Level;
 use portcullis_client::{
     Server,
     policy::{Fault, Push, Pushed, Version},
@@ -18,8 +23,12 @@ use serde::Serialize;
 use super::{
     args::{Format, HostArgs, PolicyCommand},
     failure::Failure,
+    faults::render_parts,
     output::{self, printable},
 };
+pub(crate) use import::ImportArgs;
+pub(crate) use lint::LintArgs;
+pub(crate) use test::TestArgs;
 
 pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8, Failure> {
     match command {
@@ -52,6 +61,9 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
             output::data(&schema)?;
             Ok(0)
         }
+        PolicyCommand::Import(command) => import::main(command),
+        PolicyCommand::Lint(command) => lint::main(command),
+        PolicyCommand::Test(command) => test::main(command, host).await,
         PolicyCommand::Get {
             version,
             format,
@@ -113,12 +125,16 @@ fn show_push(push: &Push, pushed: &Pushed, format: Format) -> Result<u8, Failure
         output::json(pushed)?;
     } else {
         let text = String::from_utf8_lossy(&push.content);
+        let shown = |fault: &Fault, level| {
+            let span = fault.start..fault.end;
+            render_parts(&fault.message, Some(&fault.hint), span, level, &text, &push.file_name)
+        };
         let mut report = String::new();
         for fault in warnings {
-            let _ = writeln!(report, "{}\n", render(fault, Level::WARNING, &text, &push.file_name));
+            let _ = writeln!(report, "{}\n", shown(fault, Level::WARNING));
         }
         for fault in faults {
-            let _ = writeln!(report, "{}\n", render(fault, Level::ERROR, &text, &push.file_name));
+            let _ = writeln!(report, "{}\n", shown(fault, Level::ERROR));
         }
         let _ = anstream::stderr().write_all(report.as_bytes());
     }
@@ -146,27 +162,6 @@ fn show_push(push: &Push, pushed: &Pushed, format: Format) -> Result<u8, Failure
             Ok(2)
         }
     }
-}
-
-/// A fault with its line, the words underlined, and the hint.
-fn render(fault: &Fault, level: Level<'static>, text: &str, file: &str) -> String {
-    // What the server says must not make this program stop: a span outside of the text, or inside a character, is
-    // moved to where it can be shown.
-    let boundary = |at: u64| {
-        let at = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
-        (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
-    };
-    let start = boundary(fault.start);
-    let end = boundary(fault.end).max(start);
-    let mut group = level.primary_title(printable(&fault.message).into_owned()).element(
-        Snippet::source(text)
-            .path(file)
-            .annotation(AnnotationKind::Primary.span(start..end)),
-    );
-    if !fault.hint.is_empty() {
-        group = group.element(Level::HELP.message(printable(&fault.hint).into_owned()));
-    }
-    Renderer::styled().render(&[group])
 }
 
 async fn list(server: &Server, limit: u32, format: Format) -> Result<u8, Failure> {
@@ -211,25 +206,4 @@ fn line(version: &Version) -> String {
 
 fn plural(count: u64, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fault_outside_of_the_text_is_still_shown() {
-        for (start, end) in [(0, 0), (1, 2), (5, 3), (999, 1000), (u64::MAX, u64::MAX)] {
-            let fault = Fault {
-                line: 1,
-                column: 1,
-                start,
-                end,
-                message: "wrong".into(),
-                hint: "right".into(),
-            };
-            let text = render(&fault, Level::ERROR, "ä ü\n", "f.jsonc");
-            assert!(text.contains("wrong") && text.contains("right"), "{text}");
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_client::{Question, question::Interactivity, question::project_root};
+use portcullis_client::{Mode, Question, question::Interactivity, question::project_root};
 
 use super::{
     args::{PlaceArgs, SessionArgs},
@@ -10,14 +10,32 @@ use super::{
 };
 
 impl SessionArgs {
+    /// The mode that the flags name.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        if self.force {
+            Some(Mode::RunEverything)
+        } else {
+            self.permission_mode
+        }
+    }
+
     /// Adds the session's rules, and its mode and interactivity where the flags name them.
     pub(crate) fn apply(&self, question: &mut Question) {
-        if self.permission_mode.is_some() {
-            question.mode = self.permission_mode;
+        if let Some(mode) = self.mode() {
+            question.mode = Some(mode);
+        }
+        if let Some(file) = &self.plan_file {
+            // Not resolved: whether it is a link is the host's to find out.
+            question.plan_file = if file.starts_with('/') {
+                file.clone()
+            } else {
+                format!("{}/{file}", question.cwd.trim_end_matches('/'))
+            };
         }
         if self.headless {
             question.interactivity = Interactivity::Headless;
         }
+        question.approve_mcp_servers = self.approve_mcps;
         question.session_allow = self.allowed_tools.iter().flat_map(|rules| split(rules)).collect();
         question.session_deny = self.disallowed_tools.iter().flat_map(|rules| split(rules)).collect();
     }

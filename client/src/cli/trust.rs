@@ -1,21 +1,16 @@
 //! `portcullis trust`: declares a project trustworthy. Only a person at a terminal can.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Write as _},
-};
+use std::fs;
 
 use portcullis_client::{Host, HostOptions, question::project_root};
 
 use super::{
     args::{Format, HostArgs, TrustArgs},
+    confirm::confirmed,
     failure::Failure,
     output::{self, printable},
     session,
 };
-
-/// Longest answer that is read from the terminal, in bytes.
-const MAX_ANSWER: u64 = 64;
 
 pub(crate) async fn main(command: &TrustArgs, host: &HostArgs) -> Result<u8, Failure> {
     let options = host.options(HostOptions::DEADLINE)?;
@@ -49,7 +44,11 @@ pub(crate) async fn main(command: &TrustArgs, host: &HostArgs) -> Result<u8, Fai
     };
     let root = session::text(root)?;
     let host = Host::connect(&options).await?;
-    if !confirmed(&root)? {
+    let question = format!(
+        "Trust the project {}?\nIts own allow rules count from then on, whoever writes them. [yes/no] ",
+        printable(&root)
+    );
+    if !confirmed(&question, "only a person can trust a project")? {
         return Err(Failure::text(format!(
             "the project `{root}` was not trusted: not confirmed"
         )));
@@ -57,46 +56,4 @@ pub(crate) async fn main(command: &TrustArgs, host: &HostArgs) -> Result<u8, Fai
     let remembered = host.trust_project(&root).await?;
     output::text(&format!("{} is trusted\n", printable(&remembered)))?;
     Ok(0)
-}
-
-/// Asks on the terminal, never on standard input: that may be a pipe an agent writes to.
-fn confirmed(root: &str) -> Result<bool, Failure> {
-    let open = || fs::OpenOptions::new().read(true).write(true).open("/dev/tty");
-    let terminal = open().map_err(|cause| {
-        Failure::io("cannot ask for confirmation", cause)
-            .with_help("run it in a terminal: only a person can trust a project")
-    })?;
-    let failed = |cause| Failure::io("cannot ask for confirmation", cause);
-    let question = format!(
-        "Trust the project {}?\nIts own allow rules count from then on, whoever writes them. [yes/no] ",
-        printable(root)
-    );
-    (&terminal).write_all(question.as_bytes()).map_err(failed)?;
-    let mut answer = String::new();
-    let mut reader = BufReader::new(std::io::Read::take(&terminal, MAX_ANSWER));
-    reader.read_line(&mut answer).map_err(failed)?;
-    Ok(is_yes(&answer))
-}
-
-fn is_yes(answer: &str) -> bool {
-    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_yes;
-
-    #[test]
-    fn only_yes_is_yes() {
-        for (answer, expected) in [
-            ("yes\n", true),
-            ("Y\n", true),
-            ("", false),
-            ("\n", false),
-            ("no\n", false),
-            ("yesno", false),
-        ] {
-            assert_eq!(is_yes(answer), expected, "{answer:?}");
-        }
-    }
 }

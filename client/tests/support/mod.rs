@@ -69,6 +69,7 @@ pub fn answer(effect: v1::Effect) -> v1::DecideResponse {
 pub struct Seen {
     pub requests: Vec<v1::DecideRequest>,
     pub trusted: Vec<String>,
+    pub approved: Vec<String>,
     pub run: Vec<String>,
 }
 
@@ -77,6 +78,7 @@ pub struct Service {
     pub says: Says,
     pub explanation: Arc<v1::ExplainResponse>,
     pub status: Arc<v1::StatusResponse>,
+    pub mcp_servers: Arc<v1::ListMcpServersResponse>,
     pub seen: Arc<Mutex<Seen>>,
 }
 
@@ -159,6 +161,29 @@ impl v1::host_service_server::HostService for Service {
     ) -> Result<Response<v1::ListTrustedProjectsResponse>, Status> {
         let roots = self.seen.lock().unwrap().trusted.clone();
         Ok(Response::new(v1::ListTrustedProjectsResponse { roots }))
+    }
+
+    async fn list_mcp_servers(
+        &self,
+        _: Request<v1::ListMcpServersRequest>,
+    ) -> Result<Response<v1::ListMcpServersResponse>, Status> {
+        Ok(Response::new((*self.mcp_servers).clone()))
+    }
+
+    async fn approve_mcp_servers(
+        &self,
+        request: Request<v1::ApproveMcpServersRequest>,
+    ) -> Result<Response<v1::ApproveMcpServersResponse>, Status> {
+        self.seen.lock().unwrap().approved.extend(request.into_inner().digests);
+        Ok(Response::new(v1::ApproveMcpServersResponse {}))
+    }
+
+    async fn revoke_mcp_server(
+        &self,
+        request: Request<v1::RevokeMcpServerRequest>,
+    ) -> Result<Response<v1::RevokeMcpServerResponse>, Status> {
+        let revoked = u32::from(request.into_inner().name == "github");
+        Ok(Response::new(v1::RevokeMcpServerResponse { revoked }))
     }
 }
 
@@ -318,6 +343,7 @@ impl Fake {
             says: Says::effect(v1::Effect::Deny),
             explanation: Arc::default(),
             status: Arc::default(),
+            mcp_servers: Arc::default(),
             seen: Arc::clone(&fake.seen),
         };
         change(&mut service);

@@ -9,7 +9,7 @@ use crate::{
 
 /// Whether a rule covers an example: a command, a path, an address, or a tool's name. `None`: rules of this kind take no
 /// examples.
-pub(super) fn covers(rule: &Rule, example: &str) -> Option<bool> {
+pub(crate) fn covers(rule: &Rule, example: &str) -> Option<bool> {
     let workspace = AbsPath::parse("/workspace").ok()?;
     let home = AbsPath::parse("/home/user").ok()?;
     Some(match &rule.matcher {
@@ -65,6 +65,6 @@ pub(super) fn covers(rule: &Rule, example: &str) -> Option<bool> {
         Matcher::Agent(kind) => kind.as_deref().is_none_or(|kind| kind == example),
         Matcher::Tool(name) => name == example,
         Matcher::Tools(pattern) => pattern.matches(example),
-        Matcher::EveryTool | Matcher::WebSearch(_) | Matcher::Parameter { .. } => return None,
+        Matcher::EveryTool | Matcher::WebSearch(_) | Matcher::Parameter(_) => return None,
     })
 }

@@ -61,6 +61,8 @@ pub(super) enum Shape {
     Text(usize),
     /// A list of texts.
     Texts,
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// A run mode.
     Mode,
     /// A list of run modes, not empty.
@@ -69,6 +71,12 @@ pub(super) enum Shape {
     Rules,
     /// Another object.
     Section(&'static Section),
+    /// A list of other objects.
+    Sections(&'static Section),
+    /// A list whose entries are texts or other objects.
+    TextsOrSections(&'static Section),
+    /// A text, or a list of texts.
+    TextOrTexts,
 }
 
 const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
@@ -110,13 +118,150 @@ pub(super) const DOCUMENT: Section = section(
             Shape::Section(&PERMISSIONS),
             "Rules, and what goes with them.",
         ),
-        team("modes", Shape::Section(&MODES), "Which run modes exist."),
+        key("modes", Shape::Section(&MODES), "Which run modes exist."),
         team("locks", Shape::Section(&LOCKS), "What lower layers may not say."),
         key(
             "sandbox",
             Shape::Section(&SANDBOX),
             "When the sandbox stands for a question.",
         ),
+        key(
+            "ignore",
+            Shape::Section(&IGNORE),
+            "Files that tools and commands must not read.",
+        ),
+        key(
+            "protections",
+            Shape::Section(&PROTECTIONS),
+            "What asks although the mode, the sandbox or the classifier would allow it. On in Cursor's modes.",
+        ),
+        key(
+            "terminalAllowlist",
+            Shape::Texts,
+            "Commands that run without a question in the allowlist modes, by their first words, as Cursor has them. An \
+             empty list allows none.",
+        ),
+        key(
+            "mcpAllowlist",
+            Shape::Texts,
+            "Tools of MCP servers that run without a question in the allowlist modes: `server:tool`, `*` in either half.",
+        ),
+        key(
+            "autoRun",
+            Shape::Section(&AUTO_RUN),
+            "What leans the classifier, in words.",
+        ),
+        team(
+            "mcp",
+            Shape::Section(&MCP),
+            "Which MCP servers, and which of their tools.",
+        ),
+        team(
+            "repositories",
+            Shape::Section(&REPOSITORIES),
+            "Which repositories agents may work in, by their remotes.",
+        ),
+        team("browser", Shape::Section(&BROWSER), "Which origins a browser may open."),
+        team("models", Shape::Section(&MODELS), "Which models may be used."),
+    ],
+);
+
+/// `mcp`.
+pub(super) const MCP: Section = section(
+    "`mcp`",
+    &[
+        team(
+            "servers",
+            Shape::Sections(&MCP_SERVER),
+            "Servers that the team knows, by command or address: they count as approved.",
+        ),
+        team("onlyListed", Shape::Boolean, "Every other server is denied."),
+        team(
+            "deny",
+            Shape::TextsOrSections(&MCP_DENIED),
+            "Servers that are denied, by name, command or address.",
+        ),
+    ],
+);
+
+const NAME: &str = "The server's configured name.";
+const COMMAND: &str =
+    "Its command, word by word; a `*` stays within its word, and as the last word stands for all further.";
+const URL: &str = "Its address: `https://mcp.corp.example/*`.";
+
+/// An entry of `mcp.servers`.
+pub(super) const MCP_SERVER: Section = section(
+    "an entry of `mcp.servers`",
+    &[
+        team("name", Shape::Text(MAX_WORDS), NAME),
+        team("command", Shape::TextOrTexts, COMMAND),
+        team("url", Shape::Text(MAX_WORDS), URL),
+        team("tools", Shape::Section(&MCP_TOOLS), "Which of its tools."),
+        team(
+            "networkMode",
+            Shape::Word(&["sandbox_json_only", "sandbox_json_plus_defaults", "allow_all"]),
+            "What network it may have. Kept, not enforced yet.",
+        ),
+    ],
+);
+
+/// An entry of `mcp.deny`.
+pub(super) const MCP_DENIED: Section = section(
+    "an entry of `mcp.deny`",
+    &[
+        team("name", Shape::Text(MAX_WORDS), NAME),
+        team("command", Shape::TextOrTexts, COMMAND),
+        team("url", Shape::Text(MAX_WORDS), URL),
+    ],
+);
+
+/// `tools` of an entry of `mcp.servers`.
+pub(super) const MCP_TOOLS: Section = section(
+    "`tools`",
+    &[
+        team("allow", Shape::Texts, "Only these of its tools are permitted."),
+        team("deny", Shape::Texts, "These of its tools are denied."),
+        team(
+            "readOnly",
+            Shape::Texts,
+            "These of its tools only read: a rule may allow them in plan mode.",
+        ),
+    ],
+);
+
+/// `repositories`.
+pub(super) const REPOSITORIES: Section = section(
+    "`repositories`",
+    &[
+        team(
+            "blocked",
+            Shape::Texts,
+            "Nothing runs in a repository with a remote in one of these: `github.com/acme/x`.",
+        ),
+        team("known", Shape::Texts, "The repositories that the team knows."),
+        team("requireKnown", Shape::Boolean, "Nothing runs in any other repository."),
+    ],
+);
+
+/// `browser`.
+pub(super) const BROWSER: Section = section(
+    "`browser`",
+    &[
+        team(
+            "origins",
+            Shape::Texts,
+            "Origins that a browser may open; any other asks.",
+        ),
+        team("blocked", Shape::Texts, "Origins that are denied."),
+    ],
+);
+
+/// `models`.
+pub(super) const MODELS: Section = section(
+    "`models`",
+    &[
+        team("allowed", Shape::Texts, "Only these models are permitted."),
+        team("blocked", Shape::Texts, "These models are not."),
     ],
 );
 
@@ -151,11 +296,45 @@ pub(super) const PERMISSIONS: Section = section(
 /// `modes`.
 pub(super) const MODES: Section = section(
     "`modes`",
-    &[team(
-        "permitted",
-        Shape::Modes,
-        "The modes that sessions may be in; in any other every call is denied.",
-    )],
+    &[
+        team(
+            "permitted",
+            Shape::Modes,
+            "The modes that sessions may be in; in any other every call is denied.",
+        ),
+        key(
+            "auto",
+            Shape::Boolean,
+            "Whether the mode auto exists. Project and local documents can only say no; a `false` of any layer wins.",
+        ),
+    ],
+);
+
+/// `protections`.
+pub(super) const PROTECTIONS: Section = section(
+    "`protections`",
+    &[
+        key(
+            "deletion",
+            Shape::Boolean,
+            "Deleting files asks, unless a rule allows it.",
+        ),
+        key(
+            "externalFiles",
+            Shape::Boolean,
+            "Changing files outside the workspace asks, unless a rule allows it.",
+        ),
+        key(
+            "browser",
+            Shape::Boolean,
+            "Driving a browser asks, unless a rule allows it.",
+        ),
+        team(
+            "agentDirectories",
+            Shape::Boolean,
+            "Whether changes in the folders of agents (`.cursor`, `.claude`, …) need a person; `true` if nothing says so.",
+        ),
+    ],
 );
 
 /// `locks`.
@@ -171,11 +350,66 @@ pub(super) const LOCKS: Section = section(
 /// `sandbox`.
 pub(super) const SANDBOX: Section = section(
     "`sandbox`",
-    &[key(
-        "autoAllowIfSandboxed",
-        Shape::Boolean,
-        "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
-    )],
+    &[
+        key(
+            "autoAllowIfSandboxed",
+            Shape::Boolean,
+            "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
+        ),
+        key(
+            "always",
+            Shape::Boolean,
+            "Every allowed command runs in the sandbox. A `true` of any layer wins.",
+        ),
+    ],
+);
+
+/// `ignore`.
+pub(super) const IGNORE: Section = section(
+    "`ignore`",
+    &[
+        key(
+            "patterns",
+            Shape::Texts,
+            "Patterns in the syntax of gitignore, in order; a later `!pattern` takes files out again.",
+        ),
+        key(
+            "hierarchical",
+            Shape::Boolean,
+            "Whether `.cursorignore` files in the folders around the project count too; in the user's document.",
+        ),
+    ],
+);
+
+/// `autoRun`.
+pub(super) const AUTO_RUN: Section = section(
+    "`autoRun`",
+    &[
+        key("allow_instructions", Shape::Texts, "Sentences that say what may run."),
+        key(
+            "block_instructions",
+            Shape::Texts,
+            "Sentences that say what needs a person.",
+        ),
+    ],
+);
+
+/// `when` of a rule.
+pub(super) const WHEN: Section = section(
+    "`when`",
+    &[
+        key("modes", Shape::Modes, "The rule only holds in these modes."),
+        key(
+            "input",
+            Shape::Text(4096),
+            "A regular expression over the call's input as JSON with sorted keys.",
+        ),
+        key(
+            "command",
+            Shape::Text(4096),
+            "A regular expression over each command of a line.",
+        ),
+    ],
 );
 
 /// A rule as an object.
@@ -184,6 +418,12 @@ pub(super) const RULE: Section = Section {
     required: &["rule"],
     keys: &[
         key("rule", Shape::Text(4096), "The rule: `Tool` or `Tool(specifier)`."),
+        key(
+            "spelling",
+            Shape::Word(&["native", "cursor"]),
+            "How the rule is spelled: as here, or as in Cursor's command line (`Shell(git)`, `Write(src/**)`).",
+        ),
+        key("when", Shape::Section(&WHEN), "Conditions under which the rule holds."),
         key("name", Shape::Text(MAX_WORDS), "Its name, shown beside it."),
         key(
             "advice",

@@ -1,5 +1,9 @@
 //! From the syntax tree of a document to a [`PolicyDocument`], collecting every fault on the way.
 
+mod controls;
+mod ignore;
+mod run;
+
 use std::{collections::BTreeSet, ops::Range};
 
 use jsonc_parser::{
@@ -14,12 +18,19 @@ use super::{
     keys::{self, MAX_WORDS, Section},
     scan,
 };
-use crate::{Effect, Layer, Mode, rule::Matcher};
+use crate::{
+    Effect, Layer, Mode,
+    rule::{Condition, Matcher, RegexPattern, Spelling, TextPattern},
+};
+
+mod allowlists;
 
 /// Most faults that are reported; a text with more is no policy at all.
 const MAX_FAULTS: usize = 200;
 /// Most examples of a rule.
 const MAX_EXAMPLES: usize = 50;
+/// Most regular expressions of a document: each is tried on every call, and costs time with the length of its text.
+const MAX_REGEXES: usize = 100;
 
 pub(super) fn document(text: &str, origin: DocumentOrigin) -> Result<PolicyDocument, Vec<Fault>> {
     let mut reader = Reader::new(text, origin);
@@ -42,10 +53,15 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         // An exception widens, and of a text that is not understood nothing widens.
         rule.exceptions.clear();
     }
+    document.allowlists.keep_what_narrows();
     document.settings = Settings {
         permitted_modes: document.settings.permitted_modes,
         managed_rules_only: document.settings.managed_rules_only,
         auto_allow_if_sandboxed: document.settings.auto_allow_if_sandboxed.filter(|allowed| !allowed),
+        protect_agent_directories: document.settings.protect_agent_directories.filter(|on| *on),
+        hierarchical_ignore: document.settings.hierarchical_ignore,
+        controls: document.settings.controls.without_grants(),
+        run: document.settings.run.narrowing(),
         ..Settings::default()
     };
     document
@@ -57,6 +73,17 @@ struct Reader<'a> {
     layer: Layer,
     faults: Vec<Fault>,
     list: RuleList,
+    regexes: usize,
+}
+
+/// What a rule object says besides its rule.
+#[derive(Default)]
+struct Details {
+    name: Option<String>,
+    advice: Option<String>,
+    spelling: Spelling,
+    when: Option<Box<Condition>>,
+    command: Option<TextPattern>,
 }
 
 impl<'a> Reader<'a> {
@@ -67,6 +94,7 @@ impl<'a> Reader<'a> {
             layer: origin.layer,
             faults: Vec::new(),
             list: RuleList::new(origin),
+            regexes: 0,
         }
     }
 }
@@ -210,8 +238,12 @@ impl<'a> Reader<'a> {
             if key == "version" {
                 return this.version(&property.value);
             }
-            if key == "$schema" {
-                return;
+            match key {
+                "$schema" => return,
+                "terminalAllowlist" => return this.terminal_allowlist(&property.value),
+                "mcpAllowlist" => return this.mcp_allowlist(&property.value),
+                "autoRun" => return this.auto_run(&property.value),
+                _ => {}
             }
             let Some(object) = this.object(&property.value, key) else {
                 return;
@@ -221,6 +253,12 @@ impl<'a> Reader<'a> {
                 "modes" => this.modes(object),
                 "locks" => this.locks(object),
                 "sandbox" => this.sandbox(object),
+                "ignore" => this.ignore(object),
+                "protections" => this.protections(object),
+                "mcp" => this.mcp(object),
+                "repositories" => this.repositories(object),
+                "browser" => this.browser(object),
+                "models" => this.models(object),
                 _ => {}
             }
         });
@@ -322,11 +360,11 @@ impl<'a> Reader<'a> {
         let Some(mode) = self.mode(value, "defaultMode") else {
             return;
         };
-        if mode == Mode::Bypass && self.layer.is_inside_project() {
+        if self.layer.is_inside_project() && !mode.may_be_selected_by_project() {
             self.fault(
                 range(value),
                 format!(
-                    "the {} layer cannot select bypass: whoever writes to the project would select it",
+                    "the {} layer cannot select {mode}: whoever writes to the project would select it",
                     self.layer
                 ),
                 Some("choose the mode when the session starts"),
@@ -378,44 +416,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn modes(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::MODES, |this, _, property| {
-            let Some(array) = this.array(&property.value, "permitted") else {
-                return;
-            };
-            if array.elements.is_empty() {
-                this.fault(
-                    range(array),
-                    "no mode would be permitted: every call would be denied",
-                    Some("name at least one mode"),
-                );
-            }
-            let modes: Vec<Mode> = array
-                .elements
-                .iter()
-                .filter_map(|element| this.mode(element, "permitted"))
-                .collect();
-            this.list.document.settings.permitted_modes = Some(modes);
-        });
-    }
-
-    fn sandbox(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::SANDBOX, |this, key, property| {
-            let Some(value) = this.boolean(&property.value, key) else {
-                return;
-            };
-            if value && this.layer.is_inside_project() {
-                this.fault(
-                    range(&property.value),
-                    format!("the {} layer can only switch `{key}` off", this.layer),
-                    Some("switch it on in your own or the team's policy"),
-                );
-            } else {
-                this.list.document.settings.auto_allow_if_sandboxed = Some(value);
-            }
-        });
-    }
-
     fn rules(&mut self, array: &Array<'_>, effect: Effect) {
         self.list.begin(effect);
         for element in &array.elements {
@@ -429,9 +429,9 @@ impl<'a> Reader<'a> {
             }
             match element {
                 Value::StringLit(_) => {
-                    self.rule(element, None, None);
+                    self.rule(element, Details::default());
                 }
-                Value::Object(object) => self.rule_object(object),
+                Value::Object(object) => self.rule_object(object, effect),
                 other => self.fault(
                     range(other),
                     format!("a rule is a string or an object, not {}", kind(other)),
@@ -442,15 +442,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one rule; the answer is whether there is one to check examples against.
-    fn rule(&mut self, literal: &Value<'_>, name: Option<String>, advice: Option<String>) -> bool {
+    fn rule(&mut self, literal: &Value<'_>, details: Details) -> bool {
         let Some(text) = self.string(literal, "rule") else {
             return false;
         };
         let (line, column) = self.lines.position(literal.start());
         let entry = Entry {
             text,
-            name,
-            advice,
+            spelling: details.spelling,
+            when: details.when,
+            command: details.command,
+            name: details.name,
+            advice: details.advice,
             line,
             column,
         };
@@ -493,13 +496,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn rule_object(&mut self, object: &Object<'_>) {
-        let (mut rule, mut name, mut advice) = (None, None, None);
+    fn rule_object(&mut self, object: &Object<'_>, effect: Effect) {
+        let (mut rule, mut details) = (None, Details::default());
         let mut sets: Vec<(bool, &Value<'_>)> = Vec::new();
+        // A rule whose condition is faulty must not be read without it.
+        let faults = self.faults.len();
         self.keys(object, &keys::RULE, |this, key, property| match key {
             "rule" => rule = Some(&property.value),
-            "name" => name = this.words(&property.value, key),
-            "advice" => advice = this.words(&property.value, key),
+            "spelling" => this.spelling(&property.value, &mut details),
+            "when" => this.when(&property.value, effect, &mut details),
+            "name" => details.name = this.words(&property.value, key),
+            "advice" => details.advice = this.words(&property.value, key),
             "match" => sets.push((true, &property.value)),
             _ => sets.push((false, &property.value)),
         });
@@ -511,11 +518,80 @@ impl<'a> Reader<'a> {
             );
             return;
         };
-        if !self.rule(literal, name, advice) {
+        if effect == Effect::Allow && self.faults.len() > faults {
+            return;
+        }
+        if !self.rule(literal, details) {
             return;
         }
         for (expected, value) in sets {
             self.examples(value, expected);
+        }
+    }
+
+    fn spelling(&mut self, value: &Value<'_>, details: &mut Details) {
+        let Some(word) = self.string(value, "spelling") else {
+            return;
+        };
+        match Spelling::named(word) {
+            Some(spelling) => details.spelling = spelling,
+            None => self.fault(
+                range(value),
+                format!("unknown spelling `{word}`"),
+                Some("known are native, cursor"),
+            ),
+        }
+    }
+
+    /// Reads a condition. One that is faulty counts as none: the document is refused for it, and what is kept of it
+    /// denies and asks all the more.
+    fn when(&mut self, value: &Value<'_>, effect: Effect, details: &mut Details) {
+        let Some(object) = self.object(value, "when") else {
+            return;
+        };
+        let mut when = Condition::default();
+        self.keys(object, &keys::WHEN, |this, key, property| match key {
+            "modes" => {
+                let Some(array) = this.array(&property.value, key) else {
+                    return;
+                };
+                let read: Vec<Option<Mode>> = array.elements.iter().map(|element| this.mode(element, key)).collect();
+                if read.is_empty() {
+                    this.fault(
+                        range(array),
+                        "the rule would hold in no mode",
+                        Some("leave `modes` out for all"),
+                    );
+                } else {
+                    when.modes = read.into_iter().collect();
+                }
+            }
+            "input" => when.input = this.regex(&property.value, key, effect),
+            _ => details.command = this.regex(&property.value, key, effect).map(TextPattern::regex),
+        });
+        if when != Condition::default() {
+            details.when = Some(Box::new(when));
+        }
+    }
+
+    fn regex(&mut self, value: &Value<'_>, key: &str, effect: Effect) -> Option<RegexPattern> {
+        let text = self.string(value, key)?;
+        self.regexes += 1;
+        if self.regexes > MAX_REGEXES {
+            self.fault(
+                range(value),
+                format!("more than {MAX_REGEXES} regular expressions"),
+                Some("write rules with `*`, which are found by the program they name"),
+            );
+            return None;
+        }
+        match RegexPattern::parse(text, effect) {
+            Ok(pattern) => Some(pattern),
+            Err(message) => {
+                let hint = "look-around and back-references are not known; an allow has to match the whole text";
+                self.fault(range(value), message, Some(hint));
+                None
+            }
         }
     }
 

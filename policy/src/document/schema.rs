@@ -23,7 +23,7 @@ pub fn schema() -> Value {
         "$defs": {
             "mode": {
                 "description": "A run mode.",
-                "enum": Mode::ALL.iter().map(Mode::to_string).chain(ALIASES.iter().map(|alias| (*alias).to_owned())).collect::<Vec<_>>(),
+                "enum": Mode::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>(),
             },
             "rule": {
                 "description": "A rule: `Tool` or `Tool(specifier)`, alone or with a name, advice and examples.",
@@ -36,9 +36,6 @@ pub fn schema() -> Value {
     }
     root
 }
-
-/// Other words for modes that documents may use.
-const ALIASES: &[&str] = &["manual", "bypassPermissions"];
 
 fn object(section: &Section) -> Value {
     let properties: Map<String, Value> = section
@@ -65,10 +62,18 @@ fn value(key: &Key) -> Value {
         // The bound counts bytes and the schema characters, so the schema never refuses what the reader takes.
         Shape::Text(most) => json!({ "type": "string", "minLength": 1, "maxLength": most }),
         Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Word(words) => json!({ "enum": words }),
         Shape::Mode => json!({ "$ref": "#/$defs/mode" }),
         Shape::Modes => json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/mode" } }),
         Shape::Rules => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
         Shape::Section(section) => object(section),
+        Shape::Sections(section) => json!({ "type": "array", "items": object(section) }),
+        Shape::TextsOrSections(section) => {
+            json!({ "type": "array", "items": { "oneOf": [{ "type": "string" }, object(section)] } })
+        }
+        Shape::TextOrTexts => {
+            json!({ "oneOf": [{ "type": "string" }, { "type": "array", "minItems": 1, "items": { "type": "string" } }] })
+        }
     };
     if let Some(out) = out.as_object_mut() {
         out.insert("description".to_owned(), Value::String(about));
@@ -81,18 +86,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_for_a_mode_is_one() {
-        for word in ALIASES {
-            assert!(word.parse::<Mode>().is_ok(), "{word}");
-        }
-    }
-
-    #[test]
     fn every_key_says_what_it_means() {
         fn check(section: &Section) {
             for key in section.keys {
                 assert!(key.about.ends_with('.'), "{} of {}", key.name, section.place);
-                if let Shape::Section(inner) = &key.shape {
+                if let Shape::Section(inner) | Shape::Sections(inner) | Shape::TextsOrSections(inner) = &key.shape {
                     check(inner);
                 }
             }

@@ -224,7 +224,7 @@ fn of_a_faulty_document_only_what_narrows_is_kept() {
     }, "sandbox": {"autoAllowIfSandboxed": true}, "nonsense": 1}"#;
     assert!(PolicyDocument::parse(text, origin(Layer::User)).is_err());
     let kept = PolicyDocument::restrictions(text, origin(Layer::User));
-    let rules: Vec<_> = kept.rules.iter().map(|rule| rule.source.text.as_str()).collect();
+    let rules: Vec<_> = kept.rules.iter().map(|rule| &*rule.source.text).collect();
     assert_eq!(rules, ["Bash(git push *)", "Read(.env)"]);
     assert!(kept.rules.iter().all(|rule| rule.exceptions.is_empty()));
     assert_eq!(kept.settings, Settings::default());

@@ -3,8 +3,8 @@
 use crate::{
     AbsPath, DecidedBy, Effect, Mode, Verdict,
     decision::Obligation,
-    facts::SandboxOffer,
-    mode::ActionClass,
+    mode::{ActionClass, Answer},
+    protected,
     rule::Matcher,
     ruleset::RuleId,
     shell::{
@@ -14,7 +14,9 @@ use crate::{
 };
 
 use super::{
+    executing,
     files::Cover,
+    ourselves,
     part::Part,
     suggest, texts,
     world::{World, resolve},
@@ -43,12 +45,6 @@ enum Reach {
 /// it does inside the workspace.
 const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "ln", "git"];
 
-/// Wrappers that change nothing a rule would care about; what they run is judged by itself.
-const PLAIN_WRAPPERS: &[&str] = &[
-    "bash", "builtin", "command", "dash", "env", "eval", "exec", "fish", "ionice", "ksh", "nice", "noglob", "nohup",
-    "setsid", "sh", "stdbuf", "time", "timeout", "xargs", "zsh",
-];
-
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
 
@@ -65,13 +61,10 @@ impl World<'_> {
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.judge_opaque(opaque)));
         parts.extend(self.judge_indirect(&analysis));
+        parts.extend(self.judge_other_names(&analysis));
+        parts.extend(self.judge_forks(line, &analysis));
         if parts.is_empty() {
-            parts.push(Part::by_mode(
-                self,
-                ActionClass::ReadOnlyCommand,
-                line,
-                "it runs nothing",
-            ));
+            parts.push(Part::by_mode(self, ActionClass::NoProgram, line, "it runs nothing"));
         }
         let obligations = self.sandbox_first(&analysis, &mut parts);
         Line { parts, obligations }
@@ -83,10 +76,9 @@ impl World<'_> {
         effect: Effect,
         mut covers: impl FnMut(&crate::rule::TextPattern) -> bool,
     ) -> Option<RuleId> {
-        ids.iter().copied().find(|id| {
-            self.rule(*id).is_some_and(|rule| {
-                rule.effect == effect && matches!(&rule.matcher, Matcher::Shell(pattern) if covers(pattern))
-            })
+        self.rules.index().with_effect(ids, effect).iter().copied().find(|id| {
+            self.rule(*id)
+                .is_some_and(|rule| matches!(&rule.matcher, Matcher::Shell(pattern) if covers(pattern)))
         })
     }
 
@@ -96,8 +88,12 @@ impl World<'_> {
         if self.request.mode == Mode::Plan {
             return None;
         }
-        let ids = self.rules.index().shell(std::iter::empty());
-        self.shell_rule(&ids, Effect::Allow, crate::rule::TextPattern::is_everything)
+        self.rule_for_everything().filter(|id| !self.is_suspended(*id))
+    }
+
+    fn rule_for_everything(&self) -> Option<RuleId> {
+        let mut ids = self.rules.index().every_command(Effect::Allow).iter().copied();
+        ids.find(|id| self.rule(*id).is_some())
     }
 
     fn judge_command(&self, line: &str, analysis: &Analysis, index: usize, command: &Command, parts: &mut Vec<Part>) {
@@ -108,7 +104,7 @@ impl World<'_> {
             .collect();
         let subject = display(command);
         let wide = texts::wide(command);
-        let ids = self.rules.index().shell(texts::programs(&wide));
+        let ids = self.rules.index().commands(wide.iter().map(String::as_str));
         let matching = |effect| self.shell_rule(&ids, effect, |pattern| wide.iter().any(|text| pattern.matches(text)));
         let (own, reach) = if let Some(id) = matching(Effect::Deny) {
             let part = if texts::is_guess(line, analysis, command) {
@@ -118,13 +114,18 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
+        } else if let Some(what) = protected::destroys(command) {
+            (
+                Part::by_mode(self, ActionClass::Critical, subject, what),
+                Reach::Nothing,
+            )
         } else if texts::changes_git_configuration(command) {
             let what = "it changes git's configuration, which can name programs for git to run";
             (
                 Part::by_mode(self, ActionClass::Protected, subject, what),
                 Reach::Nothing,
             )
-        } else if command.class == CommandClass::SelfChange {
+        } else if command.class == CommandClass::SelfChange || ourselves::is_meant(analysis, command) {
             let what = "it changes Portcullis itself";
             (
                 Part::by_mode(self, ActionClass::Protected, subject, what),
@@ -151,11 +152,18 @@ impl World<'_> {
                 }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
+            // What is moved is gone from its place and not lost.
+            let moved = access.access == Access::Delete && moves(command);
+            let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
-        parts.extend(self.judge_told_files(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_copies(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
+        parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
     }
 
     /// A deny or ask that the command would meet if a word of it became what it might.
@@ -166,8 +174,8 @@ impl World<'_> {
             .first()
             .and_then(|piece| piece.split(' ').next())
             .unwrap_or_default();
-        let ids = self.rules.index().shell(std::iter::once(first));
-        let meets = |effect| self.shell_rule(&ids, effect, |pattern| pattern.may_match(&known));
+        let ids = self.rules.index().commands_of_program(first);
+        let meets = |effect| self.shell_rule(ids, effect, |pattern| pattern.may_match(&known));
         meets(Effect::Deny).or_else(|| meets(Effect::Ask))
     }
 
@@ -204,12 +212,24 @@ impl World<'_> {
         } else {
             Vec::new()
         };
-        (part.suggest(suggestions), Reach::Nothing)
+        let mut part = part.suggest(suggestions);
+        if self.request.mode.is_automatic() {
+            let suspended = self
+                .rule_for_everything()
+                .or_else(|| self.covered_by_text(command, true));
+            self.note_suspended(&mut part, suspended);
+        }
+        (part, Reach::Nothing)
     }
 
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {
+        self.covered_by_text(command, false)
+    }
+
+    /// The rule whose text covers a command; among those that are suspended, or among those that are not.
+    fn covered_by_text(&self, command: &Command, suspended: bool) -> Option<RuleId> {
         let narrow = texts::narrow(command);
-        let ids = self.rules.index().shell(texts::programs(&narrow));
+        let ids = self.rules.index().commands(narrow.iter().map(String::as_str));
         let escapes = escapes(command);
         let exact_first = |id: &RuleId| {
             let exact = matches!(self.rule(*id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact());
@@ -228,6 +248,7 @@ impl World<'_> {
                         && narrow.iter().any(|text| pattern.matches(text))
                 })
             })
+            .filter(|id| self.is_suspended(*id) == suspended)
             .min_by_key(exact_first)
     }
 
@@ -248,7 +269,15 @@ impl World<'_> {
                         .program()
                         .is_some_and(|program| program.rsplit('/').next() == Some(label))
             })
-            .and_then(|outer| self.allowed_by_text(outer))
+            .and_then(|outer| {
+                // `sudo *` names the wrapper alone: it would cover every program there is.
+                let before = outer.words.len().saturating_sub(command.words.len()).max(1);
+                let anything = texts::with_any_program(outer, before);
+                self.allowed_by_text(outer).filter(|id| {
+                    let rule = self.rule(*id).map(|rule| &rule.matcher);
+                    !matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
+                })
+            })
     }
 
     /// Assignments or redirections alone.
@@ -258,7 +287,7 @@ impl World<'_> {
             .iter()
             .all(|assignment| texts::assignment_is_private(&assignment.name));
         if command.words.is_empty() && private {
-            Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it runs no program")
+            Part::by_mode(self, ActionClass::NoProgram, subject, "it runs no program")
         } else {
             let what = "it sets a variable that programs may look at";
             Part::by_mode(self, ActionClass::OtherCommand, subject, what)
@@ -288,6 +317,10 @@ impl World<'_> {
         if identity {
             return other("a command that runs as somebody else", subject);
         }
+        if class == CommandClass::Function && command.assignments_harmless() {
+            let why = "it only runs a function of this line, whose commands are judged by themselves";
+            return Part::new(subject, Verdict::Allow, DecidedBy::Mode, why);
+        }
         if !self.is_system_program(program) {
             let what = "a program that is not known to be the one its name says";
             return other(what, subject);
@@ -295,6 +328,8 @@ impl World<'_> {
         if !command.assignments_harmless() {
             return other("a command with variables that can change what it does", subject);
         }
+        // Where looking needs an entry in the allowlist, so does going elsewhere.
+        let free = self.request.mode.answer(ActionClass::ReadOnlyCommand) == Answer::Allow;
         match class {
             CommandClass::ReadOnly => Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks"),
             CommandClass::ReadOnlyGit => {
@@ -308,7 +343,10 @@ impl World<'_> {
                 }
             }
             CommandClass::FileChange if !command.files.is_empty() => {
-                Part::by_mode(self, ActionClass::EditInside, subject, "it changes files")
+                Part::by_mode(self, ActionClass::FileCommand, subject, "it changes files")
+            }
+            CommandClass::ChangeDirectory if !free => {
+                Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it goes to another folder")
             }
             CommandClass::ChangeDirectory => {
                 let inside = self
@@ -326,7 +364,7 @@ impl World<'_> {
                 };
                 Part::by_mode(self, class, subject, what)
             }
-            CommandClass::Wrapper if PLAIN_WRAPPERS.contains(&program) => Part::new(
+            CommandClass::Wrapper if command.is_plain_wrapper() => Part::new(
                 subject,
                 Verdict::Allow,
                 DecidedBy::Mode,
@@ -368,7 +406,7 @@ impl World<'_> {
             Reach::Wildcard(id) if !access.redirection => {
                 let covered = match access.access {
                     Access::Read => inside || matches!(access.target, FileTarget::Unknown(_)),
-                    Access::Write => inside && SHAPERS.contains(&program),
+                    Access::Write => inside && (SHAPERS.contains(&program) || command.writes_products()),
                     Access::Delete | Access::DeleteTree => inside,
                 };
                 if covered { Cover::Rule(id) } else { Cover::None }
@@ -386,9 +424,17 @@ impl World<'_> {
         let subject = opaque.text.clone();
         let why = opaque.reason.describe();
         let never = matches!(opaque.reason, OpaqueReason::Unparsable | OpaqueReason::TooLarge);
+        // It runs what it says, and rules that deny see it with and without what is hidden; but what a person allowed by a
+        // rule, this only looks like.
+        let misleading = matches!(
+            opaque.reason,
+            OpaqueReason::HiddenCharacter | OpaqueReason::ConfusableName
+        );
         // What a function runs is judged where it is defined, so it hides nothing from a rule.
         let function = opaque.reason == OpaqueReason::Redefinition && opaque.text.ends_with("()");
-        let part = if never || (self.rules.has_scoped_shell_rule() && !function) {
+        let part = if misleading {
+            Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
+        } else if never || (self.rules.has_scoped_shell_rule() && !function) {
             let denied = self.request.mode == Mode::Plan;
             if denied {
                 Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
@@ -403,44 +449,13 @@ impl World<'_> {
         } else if let Some(id) = self.allows_everything() {
             Part::by_rule(self, id, subject)
         } else {
-            Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
+            let mut part = Part::by_mode(self, ActionClass::OpaqueCommand, subject, why);
+            if self.request.mode.is_automatic() {
+                self.note_suspended(&mut part, self.rule_for_everything());
+            }
+            part
         };
         part.through(&seen)
-    }
-
-    /// Where policy says so, what would be asked for because no rule allows it is allowed inside the sandbox.
-    fn sandbox_first(&self, analysis: &Analysis, parts: &mut [Part]) -> Vec<Obligation> {
-        let facts = &self.request.facts;
-        let offered = self.rules.auto_allow_if_sandboxed()
-            && facts.vouched
-            && facts.sandbox == SandboxOffer::Full
-            && matches!(self.request.mode, Mode::Default | Mode::AcceptEdits);
-        let fits = analysis.opaque.is_empty()
-            && analysis.commands.iter().all(|command| {
-                command.urls.is_empty()
-                    && !command
-                        .seen_through
-                        .iter()
-                        .any(|context| matches!(context, Context::Changing(label) if !is_feeder(label)))
-            });
-        let lifted = |part: &Part| {
-            part.verdict == Verdict::Ask
-                && matches!(part.class, Some(ActionClass::OtherCommand | ActionClass::EditInside))
-                && part.decided_by == DecidedBy::Mode
-        };
-        let asks = parts.iter().any(lifted);
-        let rest_allows = parts.iter().all(|part| part.verdict == Verdict::Allow || lifted(part));
-        if !(offered && fits && asks && rest_allows) {
-            return Vec::new();
-        }
-        for part in parts.iter_mut().filter(|part| lifted(part)) {
-            part.verdict = Verdict::Allow;
-            part.decided_by = DecidedBy::Sandbox;
-            part.class = None;
-            part.suggestions.clear();
-            "it runs in the sandbox, where policy wants no question".clone_into(&mut part.reason);
-        }
-        vec![Obligation::RunInSandbox]
     }
 }
 
@@ -483,10 +498,20 @@ pub(super) fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
 }
 
+/// Whether a command moves files.
+fn moves(command: &Command) -> bool {
+    let git = || command.words.get(1).and_then(Word::literal) == Some("mv");
+    match command.program_name() {
+        Some("mv") => true,
+        Some("git") => git(),
+        _ => false,
+    }
+}
+
 /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
 fn escapes(command: &Command) -> bool {
     let Some(option) = command.escape_option() else {
-        return false;
+        return executing::option(command).is_some();
     };
     let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");

@@ -1,11 +1,19 @@
 //! Judges what happens to one file, be it by a tool, an operand or a redirection.
 
 use crate::{
-    AbsPath, DecidedBy, Effect, Mode, Verdict, mode::ActionClass, path::plain, protected, rule::PathVerb,
-    ruleset::RuleId, shell::Access,
+    AbsPath, DecidedBy, Effect, Mode, Verdict,
+    credentials::{self, Credential},
+    mode::{ActionClass, Guard, is_below_plans},
+    path::plain,
+    protected,
+    rule::{Matcher, PathVerb, Rule},
+    ruleset::RuleId,
+    shell::Access,
 };
 
 use super::{part::Part, world::World};
+
+const RAW_DEVICE: &str = "it is a device that holds a disk, memory, or the machine's controls";
 
 /// What already allows the access, before rules on files are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +22,17 @@ pub(super) enum Cover {
     None,
     /// This rule.
     Rule(RuleId),
+}
+
+/// What a write in plan mode has to do with the agent's plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    /// Nothing.
+    None,
+    /// The agent says that it is its plan.
+    Claimed,
+    /// The same, and it lies below a known folder of plans.
+    Known,
 }
 
 /// Verbs whose deny and ask rules speak about an access: a path that must not be read must not be changed either, and
@@ -32,6 +51,15 @@ fn allow_verb(access: Access) -> PathVerb {
         Access::Read => PathVerb::Read,
         Access::Write => PathVerb::Edit,
         Access::Delete | Access::DeleteTree => PathVerb::Delete,
+    }
+}
+
+/// The protection that speaks about an access.
+fn guard_of(access: Access, inside: bool) -> Option<Guard> {
+    match (access, inside) {
+        (Access::Delete | Access::DeleteTree, _) => Some(Guard::Deletion),
+        (Access::Write, false) => Some(Guard::ExternalFiles),
+        (Access::Write, true) | (Access::Read, _) => None,
     }
 }
 
@@ -77,7 +105,26 @@ impl World<'_> {
     }
 
     fn strictest(&self, ids: impl Iterator<Item = RuleId>, mut covers: impl FnMut(RuleId) -> bool) -> Option<RuleId> {
-        ids.filter(|id| covers(*id)).min()
+        ids.filter(|id| self.rule(*id).is_some() && covers(*id)).min()
+    }
+
+    /// Of rules on files those with an effect that are about one of some verbs, in order.
+    fn on_verbs(&self, ids: &[RuleId], effect: Effect, verbs: &[PathVerb]) -> Vec<RuleId> {
+        let about = |rule: &Rule| matches!(&rule.matcher, Matcher::Path { verb, .. } if verbs.contains(verb));
+        let ids = self.rules.index().with_effect(ids, effect).iter().copied();
+        ids.filter(|id| self.rule(*id).is_some_and(about)).collect()
+    }
+
+    /// The strictest deny or ask of one effect that covers a path, of those in `ids`.
+    fn covering(&self, path: &AbsPath, ids: &[RuleId], effect: Effect, verbs: &[PathVerb]) -> Option<RuleId> {
+        let mut ids = self.on_verbs(ids, effect, verbs).into_iter();
+        ids.find(|id| self.deny_covers(*id, path))
+    }
+
+    /// The strictest deny or ask that covers a path, of those in `ids`.
+    pub(super) fn narrowed(&self, path: &AbsPath, ids: &[RuleId], verbs: &[PathVerb]) -> Option<RuleId> {
+        self.covering(path, ids, Effect::Deny, verbs)
+            .or_else(|| self.covering(path, ids, Effect::Ask, verbs))
     }
 
     /// Judges an access to a known path. `cover` is what allows it already.
@@ -86,6 +133,7 @@ impl World<'_> {
         if is_harmless_device(path, access) {
             return Part::new(subject, Verdict::Allow, DecidedBy::Mode, "the device keeps nothing");
         }
+        let mut own_plan = Plan::None;
         if self.is_own_secret(path) || self.holds_own_secrets(path) {
             return Part::new(
                 subject,
@@ -94,7 +142,8 @@ impl World<'_> {
                 "it holds Portcullis' own secrets",
             );
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Deny), |id| self.deny_covers(id, path)) {
+        let ids = self.rules_on(path);
+        if let Some(id) = self.covering(path, &ids, Effect::Deny, verbs(access)) {
             return Part::by_rule(self, id, subject);
         }
         if access != Access::Read {
@@ -102,8 +151,11 @@ impl World<'_> {
             if self.is_own(path, whole_tree) {
                 return Part::by_mode(self, ActionClass::Protected, subject, "it belongs to Portcullis itself");
             }
-            let entry = protected::protects(path).or_else(|| self.real(path).and_then(protected::protects));
-            if let Some(entry) = entry {
+            if protected::is_raw_device(path) || self.real(path).is_some_and(protected::is_raw_device) {
+                return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
+            }
+            let plan = self.plan(path, access);
+            if let Some(entry) = self.protected(path).filter(|_| plan != Plan::Known) {
                 let what = format!("a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
@@ -113,26 +165,63 @@ impl World<'_> {
                 let what = "deleting it would take more along than anybody means";
                 return Part::by_mode(self, ActionClass::Critical, subject, what);
             }
-            if let Some(part) = self.refused_by_plan(&subject) {
+            if plan == Plan::None
+                && let Some(part) = self.refused_by_plan(&subject)
+            {
                 return part;
             }
+            own_plan = plan;
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| self.deny_covers(id, path)) {
+        if let Some(id) = self.covering(path, &ids, Effect::Ask, verbs(access)) {
             return Part::by_rule(self, id, subject);
+        }
+        if own_plan == Plan::Known {
+            return Part::new(subject, Verdict::Allow, DecidedBy::Mode, "it is the agent's own plan");
         }
         let known = self.real(path).is_some();
         let unknown = "the host could not tell where the path really leads";
         if let Cover::Rule(id) = cover {
             return Part::by_rule(self, id, subject).unless_unknown(known, unknown);
         }
-        let allows = self.rules.index().paths(allow_verb(access), Effect::Allow);
-        if let Some(id) = self.allow_covering(allows, path) {
+        let allows = self.on_verbs(&ids, Effect::Allow, &[allow_verb(access)]);
+        if let Some(id) = self.allow_covering(&allows, path) {
             return Part::by_rule(self, id, subject);
         }
         let inside = self.is_inside(path);
-        self.by_place(inside, access, subject)
+        if own_plan == Plan::Claimed {
+            // Where it lies, the claim alone allows nothing: what plan mode denies is a person's to say.
+            let what = "the agent says that it is its plan, and it lies in no folder of plans";
+            return Part {
+                reason: format!("{what}: no rule allows it"),
+                ..Part::new(subject, Verdict::Ask, DecidedBy::Mode, what)
+            }
+            .suggest(self.path_suggestion(path, access, inside));
+        }
+        let secret = credentials::holds(path).or_else(|| self.real(path).and_then(credentials::holds));
+        self.by_place(inside, access, secret, subject)
+            .guarded(guard_of(access, inside))
             .suggest(self.path_suggestion(path, access, inside))
             .unless_unknown(known, unknown)
+    }
+
+    /// The entry that protects a path, as named or where it really leads.
+    pub(super) fn protected(&self, path: &AbsPath) -> Option<&'static protected::Protected> {
+        let switches = self.rules.protection();
+        protected::protects(path, switches).or_else(|| protected::protects(self.real(path)?, switches))
+    }
+
+    /// Whether a write in plan mode is one of the agent's own plan: exactly the path that it named, and no link.
+    fn plan(&self, path: &AbsPath, access: Access) -> Plan {
+        let request = self.request;
+        let named = request.session.plan_file.as_ref() == Some(path);
+        let plain = self.real(path) == Some(path);
+        if request.mode != Mode::Plan || access != Access::Write || !named || !plain {
+            Plan::None
+        } else if is_below_plans(path, &request.workspace) {
+            Plan::Known
+        } else {
+            Plan::Claimed
+        }
     }
 
     /// Plan mode changes nothing, whatever a rule says.
@@ -141,9 +230,14 @@ impl World<'_> {
             .then(|| Part::by_mode(self, ActionClass::EditInside, subject, "a change of files"))
     }
 
-    fn by_place(&self, inside: bool, access: Access, subject: String) -> Part {
+    fn by_place(&self, inside: bool, access: Access, secret: Option<&Credential>, subject: String) -> Part {
         let (class, what) = match (access, inside) {
             (Access::Read, true) => (ActionClass::ReadInside, "inside the workspace"),
+            (Access::Read, false) if secret.is_some() => {
+                let reason = secret.map_or("", |entry| entry.reason);
+                let what = format!("outside the workspace, and {reason}");
+                return Part::by_mode(self, ActionClass::ReadCredential, subject, &what);
+            }
             (Access::Read, false) => (ActionClass::ReadOutside, "outside the workspace"),
             (_, true) => (ActionClass::EditInside, "inside the workspace"),
             (_, false) => (ActionClass::EditOutside, "outside the workspace"),
@@ -197,19 +291,23 @@ impl World<'_> {
                 "it can reach Portcullis' own secrets",
             );
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Deny), |id| self.deny_covers(id, folder)) {
+        let ids = self.rules_on(folder);
+        if let Some(id) = self.covering(folder, &ids, Effect::Deny, verbs(access)) {
             return Part::by_rule(self, id, subject);
         }
         let may = "it can expand to what this rule is about:";
         let met = self.strictest(self.ids(access, Effect::Deny), |id| {
             self.deny_meets(id, folder, pattern)
+                && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern))
         });
         if access != Access::Read {
             let real_folder = self.real(folder);
-            let entry = protected::protects_pattern(pattern)
-                .or_else(|| protected::protects(folder))
-                .or_else(|| real_folder.and_then(protected::protects));
-            if let Some(entry) = entry {
+            if protected::may_be_raw_device(pattern) {
+                return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
+            }
+            let switches = self.rules.protection();
+            let met = protected::protects_pattern(pattern, switches).or_else(|| self.protected(folder));
+            if let Some(entry) = met {
                 let what = format!("it can reach a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
@@ -222,7 +320,13 @@ impl World<'_> {
                 );
             }
             let deletes = matches!(access, Access::Delete | Access::DeleteTree);
-            if deletes && protected::is_critical_pattern(folder, pattern, &self.workspace) {
+            // Where the folder is a link, what lies in its target goes.
+            let all_there = spellings.iter().any(|pattern| {
+                let named = pattern.starts_with(folder.as_str());
+                let folder = if named { folder } else { real_folder.unwrap_or(folder) };
+                protected::is_critical_pattern(folder, pattern, &self.workspace)
+            });
+            if all_there && (deletes || !self.workspace.contains(folder)) {
                 let what = "deleting it would take more along than anybody means";
                 return Part::by_mode(self, ActionClass::Critical, subject, what);
             }
@@ -233,9 +337,12 @@ impl World<'_> {
         if let Some(id) = met {
             return Part::perhaps(self, id, subject, may);
         }
-        if let Some(id) = self.strictest(self.ids(access, Effect::Ask), |id| {
-            self.deny_covers(id, folder) || self.deny_meets(id, folder, pattern)
-        }) {
+        let met = self.strictest(self.ids(access, Effect::Ask), |id| {
+            self.deny_meets(id, folder, pattern)
+                && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern))
+        });
+        let covering = self.covering(folder, &ids, Effect::Ask, verbs(access));
+        if let Some(id) = covering.into_iter().chain(met).min() {
             return Part::by_rule(self, id, subject);
         }
         let known = self.real(folder).is_some();
@@ -245,22 +352,25 @@ impl World<'_> {
         }
         // A name that only a wildcard covers: a rule that covers it covers all names there.
         let any_name = folder.join("\u{1}any\u{1}");
-        let allows = self.rules.index().paths(allow_verb(access), Effect::Allow);
+        let allow_verb = [allow_verb(access)];
         // Where the folder is no link, the spelling of a name in it decides.
         let by_name = || {
             let covers = |id: &RuleId| self.covers_name(*id, &any_name);
-            allows
-                .iter()
-                .copied()
+            self.on_verbs(&self.rules_on(&any_name), Effect::Allow, &allow_verb)
+                .into_iter()
                 .find(covers)
                 .filter(|_| self.is_plain_folder(folder))
         };
-        if let Some(id) = self.allow_covering(allows, folder).or_else(by_name) {
+        let allows = self.on_verbs(&ids, Effect::Allow, &allow_verb);
+        if let Some(id) = self.allow_covering(&allows, folder).or_else(by_name) {
             return Part::by_rule(self, id, subject);
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
         let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
-        self.by_place(inside, access, subject).unless_unknown(known, unknown)
+        let secret = credentials::holds_pattern(pattern).or_else(|| self.real(folder).and_then(credentials::holds));
+        self.by_place(inside, access, secret, subject)
+            .guarded(guard_of(access, inside))
+            .unless_unknown(known, unknown)
     }
 
     /// A pattern as named, and with its folder where that really is.
@@ -288,6 +398,13 @@ impl World<'_> {
         let subject = format!("{} {source}", noun(access));
         let why = "which file it is, is only known at run time; it could be one of";
         if access != Access::Read {
+            if protected::may_be_raw_device(source) {
+                return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
+            }
+            if source.to_ascii_lowercase().contains("portcullis") {
+                let what = "it can belong to Portcullis itself";
+                return Part::by_mode(self, ActionClass::Protected, subject, what);
+            }
             if let Some(entry) = self.protected_ending(source) {
                 let what = format!("it can be a protected path: {}", entry.reason);
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
@@ -319,17 +436,22 @@ impl World<'_> {
             return Part::by_rule(self, id, subject);
         }
         let class = if access == Access::Read {
-            ActionClass::ReadOutside
+            // Whatever it is, it may be a secret.
+            ActionClass::ReadCredential
         } else {
             ActionClass::EditOutside
         };
-        Part::by_mode(self, class, subject, "which file it is, is only known at run time")
+        let part = Part::by_mode(self, class, subject, "which file it is, is only known at run time")
+            .guarded(guard_of(access, false));
+        // It may be a protected one, about which no classifier decides.
+        let may_be_protected = access != Access::Read && part.verdict != Verdict::Allow;
+        part.unless_unknown(!may_be_protected, "which file it is, is only known at run time")
     }
 
     /// Whether words that are only known at run time say enough to fear for a folder that is critical: the working
     /// directory by another name (`$(pwd)`, `~+`), somebody's home (`~root`), or what is left if the variable is empty
     /// (`/$X`, `./$X`).
-    fn can_be_critical(&self, source: &str) -> bool {
+    pub(super) fn can_be_critical(&self, source: &str) -> bool {
         let text: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
         if text.starts_with('~') && !text.contains('/') {
             return true;
@@ -355,11 +477,10 @@ impl World<'_> {
             .is_some_and(|path| path.as_str() != "/tmp" && protected::is_critical(&path, &self.workspace))
     }
 
-    /// A protected name in the known rest behind a variable: `$D/.git/hooks/x`.
+    /// A protected name among the known words: `$D/.git/hooks/x`, or `.git/hooks/x` in a folder that is not known.
     fn protected_ending(&self, source: &str) -> Option<&'static protected::Protected> {
-        let (_, rest) = source.split_once('/')?;
-        let rest: String = rest.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
-        protected::protects(&AbsPath::root().join(&rest))
+        let rest: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+        protected::protects(&AbsPath::root().join(&rest), self.rules.protection())
     }
 
     /// Judges a path in the agent's own words.

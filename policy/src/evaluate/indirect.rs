@@ -42,6 +42,7 @@ impl World<'_> {
                 .filter(|command| sends(analysis, command, way))
                 .flat_map(|command| command.words.iter().skip(1).filter_map(Word::literal))
                 .filter(|word| !word.starts_with('-'))
+                .chain(lists_all_here(analysis, way).then_some("."))
                 .take(MAX_WORDS);
             for path in words.filter_map(|word| self.resolve(word)) {
                 let part = self.judge_path(&path, access, Cover::None);
@@ -125,6 +126,25 @@ fn changes(analysis: &Analysis) -> Vec<(Access, Way)> {
     out
 }
 
+/// Whether all that lies in the working directory is listed and nothing chooses among it: `ls | xargs rm -r`.
+fn lists_all_here(analysis: &Analysis, way: Way) -> bool {
+    let lists = |command: &Command| {
+        matches!(command.program_name(), Some("ls" | "dir"))
+            && command
+                .words
+                .iter()
+                .skip(1)
+                .all(|word| word.literal().is_some_and(|word| word.starts_with('-')))
+    };
+    let fed = |command: &Command| {
+        let by_feeder = |context: &Context| matches!(context, Context::Changing(label) if is_feeder(label));
+        command.seen_through.iter().any(by_feeder) || command.program_name().is_some_and(is_feeder)
+    };
+    way == Way::Input
+        && analysis.commands.iter().any(lists)
+        && analysis.commands.iter().all(|command| lists(command) || fed(command))
+}
+
 /// Whether a command's words can go that way.
 fn sends(analysis: &Analysis, command: &Command, way: Way) -> bool {
     let Some(program) = command.program_name() else {
@@ -135,9 +155,10 @@ fn sends(analysis: &Analysis, command: &Command, way: Way) -> bool {
         Way::Parameters => {
             program == "set"
                 || analysis
-                    .opaque
+                    .commands
                     .iter()
-                    .any(|opaque| opaque.text.strip_suffix("()") == Some(program))
+                    .flat_map(|inner| &inner.seen_through)
+                    .any(|context| context.label().strip_suffix("()") == Some(program))
         }
     }
 }

@@ -1,19 +1,23 @@
 //! What the host has to look up before a call can be decided.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     AbsPath, Action,
     call::Search,
-    facts::FactsNeeded,
+    facts::{FactsNeeded, TreeNeeded},
     request::Workspace,
+    rule::file_of,
     shell::{CommandClass, FileTarget},
 };
 
-use super::{commands, world::resolve};
+use super::{commands, controls, trees, world::resolve};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
+
+/// Most folders that are looked through for one call.
+pub const MAX_TREES: usize = 64;
 
 /// Says what the host has to look up before a call can be decided.
 #[must_use]
@@ -48,12 +52,17 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
             }
             needed.paths(base);
         }
-        Action::Fetch { .. }
-        | Action::Search(Search::Web { .. })
-        | Action::Mcp { .. }
+        Action::Fetch { urls } => needed.paths(urls.iter().filter_map(|url| file_behind(url))),
+        Action::Browser { url } => needed.paths(url.iter().filter_map(|url| file_behind(url))),
+        Action::Mcp { server, tool } => {
+            needed.mcp_servers = controls::splits(server, tool)
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect();
+        }
+        Action::Search(Search::Web { .. })
         | Action::Agent { .. }
         | Action::Skill { .. }
-        | Action::Browser { .. }
         | Action::LeavePlan
         | Action::Internal
         | Action::Other => {}
@@ -61,13 +70,26 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
     FactsNeeded {
         paths: needed.paths.into_iter().collect(),
         programs: needed.programs.into_iter().collect(),
+        trees: needed
+            .trees
+            .into_iter()
+            .map(|(folder, deep)| TreeNeeded { folder, deep })
+            .collect(),
+        mcp_servers: needed.mcp_servers,
     }
+}
+
+/// The file that a `file:` address stands for.
+fn file_behind(url: &str) -> Option<AbsPath> {
+    file_of(url).map(|path| AbsPath::root().join(&path))
 }
 
 #[derive(Default)]
 struct Needed {
     paths: BTreeSet<AbsPath>,
     programs: BTreeSet<String>,
+    trees: BTreeMap<AbsPath, bool>,
+    mcp_servers: Vec<String>,
 }
 
 impl Needed {
@@ -99,10 +121,13 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Pattern { folder, .. } => Some(folder.clone()),
             FileTarget::Unknown(_) => None,
         }));
+        for wanted in trees::wanted(command, |text| resolve(workspace, text)) {
+            needed.paths([wanted.folder.clone()]);
+            if needed.trees.len() < MAX_TREES || needed.trees.contains_key(&wanted.folder) {
+                *needed.trees.entry(wanted.folder).or_default() |= wanted.deep;
+            }
+        }
         // An address of a file is read like one.
-        needed.paths(command.urls.iter().filter_map(|url| {
-            let rest = url.strip_prefix("file://")?;
-            Some(AbsPath::root().join(rest.find('/').and_then(|at| rest.get(at..))?))
-        }));
+        needed.paths(command.urls.iter().filter_map(|url| file_behind(url)));
     }
 }

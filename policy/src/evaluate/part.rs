@@ -1,6 +1,12 @@
 //! One part of a call, judged.
 
-use crate::{DecidedBy, Verdict, decision::TraceEntry, mode::ActionClass, ruleset::RuleId};
+use crate::{
+    DecidedBy, Verdict,
+    decision::TraceEntry,
+    mode::{ActionClass, Guard},
+    ruleset::RuleId,
+    shell::visible,
+};
 
 use super::world::World;
 
@@ -15,6 +21,12 @@ pub(super) struct Part {
     pub(super) reason: String,
     /// What the mode was asked about, where it decided.
     pub(super) class: Option<ActionClass>,
+    /// The same in words.
+    pub(super) what: String,
+    /// What else a person should know about why it is asked for.
+    pub(super) note: Option<String>,
+    /// The protection that speaks about it, if it is on.
+    pub(super) guard: Option<Guard>,
     /// Rules that would allow it, narrowest first.
     pub(super) suggestions: Vec<String>,
 }
@@ -27,13 +39,16 @@ impl Part {
         reason: impl Into<String>,
     ) -> Self {
         Self {
-            subject: subject.into(),
+            subject: visible(&subject.into()).into_owned(),
             seen_through: Vec::new(),
             verdict,
             decided_by,
             rule: None,
             reason: reason.into(),
             class: None,
+            what: String::new(),
+            note: None,
+            guard: None,
             suggestions: Vec::new(),
         }
     }
@@ -41,6 +56,13 @@ impl Part {
     /// Decided by a rule, with the rule's own effect.
     pub(super) fn by_rule(world: &World<'_>, id: RuleId, subject: impl Into<String>) -> Self {
         let (verdict, reason) = match world.rule(id) {
+            Some(rule) if rule.is_ignore_line() => {
+                let reason = format!("ignored by {}", rule.source.place());
+                return Self {
+                    rule: Some(id),
+                    ..Self::new(subject, rule.effect.into(), DecidedBy::Control, reason)
+                };
+            }
             Some(rule) => (rule.effect.into(), rule.source.to_string()),
             None => (Verdict::Ask, "a rule that is not there".to_owned()),
         };
@@ -62,12 +84,15 @@ impl Part {
     /// Decided by the mode.
     pub(super) fn by_mode(world: &World<'_>, class: ActionClass, subject: impl Into<String>, what: &str) -> Self {
         let mode = world.request.mode;
-        let verdict = Verdict::from(mode.answer(class));
+        let verdict = mode.answer(class).alone();
         let reason = match verdict {
             Verdict::Allow => format!("{what}: mode {mode} allows it"),
             Verdict::Ask => format!("{what}: no rule allows it, and mode {mode} asks"),
             Verdict::Deny => format!("{what}: no rule allows it, and mode {mode} denies it"),
         };
+        // Another mode than the agent says is in force: whoever reads that it asks has to know.
+        let other_mode = world.mode_note.as_deref().filter(|_| verdict != Verdict::Allow);
+        let reason = other_mode.map_or(reason.clone(), |note| format!("{reason} ({note})"));
         let by = match class {
             ActionClass::Protected | ActionClass::Critical => DecidedBy::Protection,
             _ => DecidedBy::Mode,
@@ -79,6 +104,7 @@ impl Part {
         };
         Self {
             class: Some(class),
+            what: what.to_owned(),
             ..Self::new(subject, verdict, by, reason)
         }
     }
@@ -93,15 +119,34 @@ impl Part {
         self
     }
 
+    /// Adds what else a person should know.
+    pub(super) fn remark(&mut self, text: String) {
+        self.reason.push_str("; ");
+        self.reason.push_str(&text);
+        self.note = Some(match self.note.take() {
+            Some(before) => format!("{before}; {text}"),
+            None => text,
+        });
+    }
+
+    pub(super) fn guarded(mut self, guard: Option<Guard>) -> Self {
+        self.guard = guard;
+        self
+    }
+
     pub(super) fn suggest(mut self, rules: impl IntoIterator<Item = String>) -> Self {
         self.suggestions.extend(rules);
         self
     }
 
-    /// Takes an allow back, because something about it is not known.
+    /// Takes an allow back, because something about it is not known; and what would be asked is left to a person, never to
+    /// a classifier or the sandbox.
     pub(super) fn unless_unknown(self, known: bool, reason: &str) -> Self {
-        if known || self.verdict != Verdict::Allow {
+        if known {
             return self;
+        }
+        if self.verdict != Verdict::Allow {
+            return Self { class: None, ..self };
         }
         Self {
             verdict: Verdict::Ask,

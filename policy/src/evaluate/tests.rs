@@ -62,6 +62,7 @@ fn asked(call: ToolCall, mode: Mode) -> Request {
         workspace,
         call,
         facts,
+        session: crate::mode::Session::default(),
         sandboxed_execution: false,
     }
 }
@@ -467,7 +468,7 @@ fn suggestions_are_narrow_and_only_where_a_rule_is_missing() {
     let suggested = |command: &str, mode| evaluate(&allowing(&[]), &asked(bash(command), mode)).suggested_rules;
     assert_eq!(
         suggested("npm run dev -- --port 1", Mode::Default),
-        ["Bash(npm run dev -- --port 1)", "Bash(npm run *)"]
+        ["Bash(npm run dev -- --port 1)", "Bash(npm run dev:*)"]
     );
     assert_eq!(suggested("python3 x.py", Mode::Default), ["Bash(python3 x.py)"]);
     assert!(suggested("python3 $X", Mode::Default).is_empty());
@@ -516,6 +517,33 @@ fn an_opaque_part_is_never_allowed_by_something_narrower() {
             decision.verdict, expected,
             "{command} in {mode}: {}",
             decision.user_message
+        );
+    }
+}
+
+#[test]
+fn a_rule_with_a_wildcard_covers_no_option_that_runs_another_program() {
+    let verdict = |rule: &str, line: &str| evaluate(&allowing(&[rule]), &asked(bash(line), Mode::Default)).verdict;
+    for (rule, plain, executing) in [
+        (
+            "Bash(cargo test:*)",
+            "cargo test -p a",
+            "cargo test --config 'build.rustc-wrapper=\"./x\"'",
+        ),
+        ("Bash(go test:*)", "go test ./...", "go test -exec ./x ./..."),
+        (
+            "Bash(npm run lint:*)",
+            "npm run lint --silent",
+            "npm run lint --script-shell=./x",
+        ),
+        ("Bash(pylint:*)", "pylint a.py", "pylint --init-hook='import os' a.py"),
+    ] {
+        assert_eq!(verdict(rule, plain), Verdict::Allow, "{plain}");
+        assert_eq!(verdict(rule, executing), Verdict::Ask, "{executing}");
+        assert_eq!(
+            verdict(&format!("Bash({executing})"), executing),
+            Verdict::Allow,
+            "{executing}"
         );
     }
 }

@@ -123,8 +123,48 @@ fn assignments(command: &Command) -> String {
     front
 }
 
+/// Whether a command has one text only: literal words that need no quotes, one blank apart, behind a program that is neither
+/// a path nor git with options of its own. Most commands are like that, and need no other text to be made.
+fn is_plain(command: &Command) -> bool {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    let Some((Word::Literal(program), rest)) = command.words.split_first() else {
+        return false;
+    };
+    let name = program
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let git_option = program == "git" && matches!(rest.first(), Some(Word::Literal(word)) if word.starts_with('-'));
+    if !command.assignments.is_empty() || !name || git_option || quote(&[program]) != *program {
+        return false;
+    }
+    let mut text = command.text.as_str();
+    for (index, word) in command.words.iter().enumerate() {
+        let Some(word) = word.literal().filter(|word| !word.is_empty() && word.chars().all(safe)) else {
+            return false;
+        };
+        if index > 0 {
+            let Some(behind) = text.strip_prefix(' ') else {
+                return false;
+            };
+            text = behind;
+        }
+        let Some(behind) = text.strip_prefix(word) else {
+            return false;
+        };
+        text = behind;
+    }
+    text.is_empty()
+}
+
 /// What an allow is compared with.
 pub(super) fn narrow(command: &Command) -> Vec<String> {
+    if is_plain(command) {
+        return vec![command.text.clone()];
+    }
+    all_narrow(command)
+}
+
+fn all_narrow(command: &Command) -> Vec<String> {
     if command.words.is_empty() {
         return Vec::new();
     }
@@ -141,8 +181,22 @@ pub(super) fn narrow(command: &Command) -> Vec<String> {
     unique(out)
 }
 
+/// The first words of a command, with a program behind them that nobody has.
+pub(super) fn with_any_program(command: &Command, words: usize) -> String {
+    let mut line = canonical(command.words.get(..words).unwrap_or_default());
+    line.push_str(" \u{1}any");
+    line
+}
+
 /// What a deny or ask is compared with.
 pub(super) fn wide(command: &Command) -> Vec<String> {
+    if is_plain(command) {
+        return vec![command.text.clone()];
+    }
+    all_wide(command)
+}
+
+fn all_wide(command: &Command) -> Vec<String> {
     if command.words.is_empty() {
         return Vec::new();
     }
@@ -166,6 +220,10 @@ pub(super) fn wide(command: &Command) -> Vec<String> {
     for words in &spellings {
         out.push(canonical(words));
         out.push(unquoted(words));
+    }
+    if command.program_name() == Some("git") {
+        let rest = command.words.get(1..).unwrap_or_default();
+        out.extend(super::push::spellings(without_git_options(rest)));
     }
     if !command.assignments.is_empty() {
         let front = assignments(command);
@@ -194,13 +252,6 @@ pub(super) fn pieces(command: &Command) -> Option<Vec<String>> {
         }
     }
     Some(pieces)
-}
-
-/// The first words of texts: the programs whose rules can be about them.
-pub(super) fn programs(texts: &[String]) -> impl Iterator<Item = &str> {
-    texts
-        .iter()
-        .map(|text| text.split([' ', '\t']).next().unwrap_or_default())
 }
 
 /// git's subcommand and what follows: `git -C x -c a=b push` is a push.
@@ -330,6 +381,20 @@ mod tests {
             files: Vec::new(),
             urls: Vec::new(),
             class: CommandClass::Other,
+            remote: false,
+        }
+    }
+
+    proptest::proptest! {
+        /// A command that has one text only has no others.
+        #[test]
+        fn a_plain_command_has_the_texts_that_any_has(line in "(git|ls|if|a/b|A=1)[ \t]{1,2}[-a'=.*/ ]{0,8}") {
+            let context = crate::shell::ShellContext { cwd: crate::AbsPath::root(), home: None };
+            let analysis = crate::shell::analyse(&line, &context, crate::shell::Limits::default());
+            for command in &analysis.commands {
+                proptest::prop_assert_eq!(narrow(command), all_narrow(command));
+                proptest::prop_assert_eq!(wide(command), all_wide(command));
+            }
         }
     }
 

@@ -16,21 +16,34 @@ use crate::{
 use super::{part::Part, world::World};
 
 /// Languages whose programs stand in an argument.
-const INTERPRETERS: &[&str] = &[
+pub(super) const INTERPRETERS: &[&str] = &[
+    "R",
+    "Rscript",
     "awk",
     "bun",
     "deno",
+    "elixir",
+    "erl",
     "gawk",
+    "groovy",
+    "guile",
+    "julia",
     "lua",
     "mawk",
     "nawk",
     "node",
     "nodejs",
+    "octave",
     "osascript",
     "perl",
     "php",
+    "pypy",
     "python",
+    "racket",
+    "raku",
     "ruby",
+    "sbcl",
+    "scala",
     "tclsh",
 ];
 /// What code that runs commands holds, in one of these languages.
@@ -48,7 +61,7 @@ const CALLS: &[&str] = &[
     "| \"",
 ];
 /// Programs, with their verb, that run the command after it.
-const RUNNERS: &[(&str, &[&str])] = &[
+pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("asdf", &["exec"]),
     ("bunx", &[]),
     ("bundle", &["exec"]),
@@ -128,10 +141,7 @@ impl World<'_> {
         }
         let told = told(command);
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
-        let programs = texts
-            .iter()
-            .map(|text| text.split([' ', '\t']).next().unwrap_or_default());
-        let ids = self.rules.index().shell(programs);
+        let ids = self.rules.index().commands(texts.iter().copied());
         let meets = |effect| {
             self.shell_rule(&ids, effect, |pattern| {
                 !pattern.is_everything() && texts.iter().any(|text| pattern.matches(text))
@@ -140,11 +150,20 @@ impl World<'_> {
         meets(Effect::Deny).or_else(|| meets(Effect::Ask))
     }
 
-    /// Files that the program text of a command names, where a rule is about them or they are protected.
-    pub(super) fn judge_told_files<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let code = interpreter(command).then(|| words(command).filter(|word| is_code(word)));
-        code.into_iter()
-            .flatten()
+    /// Files that the program text of a command names, where a rule is about them or they are protected. A program
+    /// without a file to run takes its text from the line's here-document, so all of the line is looked through.
+    pub(super) fn judge_told_files<'c>(
+        &'c self,
+        line: &'c str,
+        command: &'c Command,
+    ) -> impl Iterator<Item = Part> + 'c {
+        let interprets = interpreter(command);
+        let sed = matches!(command.program_name(), Some("sed" | "gsed"));
+        let told = move |word: &&str| (interprets && is_code(word)) || (sed && sed_names_files(word));
+        let fed = interprets && line.contains("<<") && words(command).all(|word| word.starts_with('-'));
+        words(command)
+            .filter(told)
+            .chain(fed.then_some(line))
             .flat_map(|word| word.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~'))))
             .filter(|text| text.len() > 1 && text.contains(['.', '/']))
             .take(MAX_PLACES)
@@ -153,16 +172,11 @@ impl World<'_> {
 
     fn judge_told_file(&self, text: &str, path: &AbsPath) -> Option<Part> {
         let subject = format!("names {text}");
-        let mut ids = [Effect::Deny, Effect::Ask]
-            .into_iter()
-            .flat_map(|effect| [PathVerb::Read, PathVerb::Edit].map(|verb| self.rules.index().paths(verb, effect)))
-            .flatten()
-            .copied();
-        if let Some(id) = ids.find(|id| self.deny_covers(*id, path)) {
+        if let Some(id) = self.narrowed(path, &self.rules_on(path), &[PathVerb::Read, PathVerb::Edit]) {
             let why = "its program text names this file, which is a case for";
             return Some(Part::perhaps(self, id, subject, why));
         }
-        let entry = protected::protects(path)?;
+        let entry = protected::protects(path, self.rules.protection())?;
         let what = format!("its program text names a protected path: {}", entry.reason);
         Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
     }
@@ -173,9 +187,32 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
 }
 
 fn interpreter(command: &Command) -> bool {
-    command.program_name().is_some_and(|program| {
-        INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    command.program_name().is_some_and(is_interpreter)
+}
+
+/// Whether a program runs the text of its arguments or its input.
+pub(super) fn is_interpreter(program: &str) -> bool {
+    INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// Whether a script of sed reads or writes files: `r file`, `w file`.
+fn sed_names_files(script: &str) -> bool {
+    script.match_indices(' ').any(|(at, _)| {
+        script
+            .get(..at)
+            .is_some_and(|before| before.ends_with(['r', 'R', 'w', 'W']))
     })
+}
+
+/// Whether the words run another program by way of one that is known to: `npx x`, `git bisect run x`. `make` is none: what
+/// it is given are targets.
+pub(super) fn runs_another(words: &[&str]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    RUNNERS
+        .iter()
+        .any(|(name, verbs)| name == program && *name != "make" && rest.starts_with(verbs))
 }
 
 fn is_code(word: &str) -> bool {
@@ -204,9 +241,9 @@ fn told(command: &Command) -> Vec<String> {
             }
         }
     }
-    for (name, verbs) in RUNNERS {
+    for (_, verbs) in RUNNERS.iter().filter(|(name, _)| *name == program) {
         let rest: Vec<&str> = words(command).collect();
-        let Some(rest) = (*name == program).then(|| rest.strip_prefix(*verbs)).flatten() else {
+        let Some(rest) = rest.strip_prefix(*verbs) else {
             continue;
         };
         out.extend(

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::{
-    Action, DecidedBy, Effect, Mode, Verdict,
+    AbsPath, Action, DecidedBy, Effect, Mode, Verdict,
     call::Search,
     mode::ActionClass,
-    rule::{Matcher, PathVerb, Rule, host_of},
+    rule::{Matcher, PathVerb, Rule, file_of, host_of, is_deceptive},
     ruleset::RuleId,
     shell::Access,
 };
@@ -63,9 +63,10 @@ impl World<'_> {
     }
 
     /// The first of some rules that covers the call, in the order deny, ask, allow.
-    fn first(&self, ids: &[RuleId], covers: impl Fn(&Rule) -> bool) -> Option<(RuleId, Effect)> {
+    pub(super) fn first(&self, ids: &[RuleId], covers: impl Fn(&Rule) -> bool) -> Option<(RuleId, Effect)> {
         ids.iter()
             .copied()
+            .filter(|id| !self.is_suspended(*id))
             .find_map(|id| self.rule(id).filter(|rule| covers(rule)).map(|rule| (id, rule.effect)))
     }
 
@@ -73,8 +74,8 @@ impl World<'_> {
         match search {
             Search::Web { query } => {
                 let subject = format!("searches the web for {query}");
-                let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::WebSearch(words) if words.as_ref().is_none_or(|words| words == query));
-                vec![match self.first(self.rules.index().web_search(), covers) {
+                let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::WebSearch(words) if words.as_ref().is_none_or(|words| words.matches(query)));
+                vec![match self.first(&self.rules.index().web_search(query), covers) {
                     Some((id, _)) => Part::by_rule(self, id, subject),
                     None => Part::by_mode(self, ActionClass::WebSearch, subject, "a search on the web")
                         .suggest(["WebSearch".to_owned()]),
@@ -130,12 +131,7 @@ impl World<'_> {
                 let reason = "it holds Portcullis' own secrets";
                 return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
             }
-            let index = self.rules.index();
-            [Effect::Deny, Effect::Ask]
-                .into_iter()
-                .flat_map(|effect| index.paths(PathVerb::Read, effect))
-                .copied()
-                .find(|id| self.deny_covers(*id, &path))
+            self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Read])
                 .map(|id| Part::by_rule(self, id, subject))
         })
     }
@@ -164,33 +160,22 @@ impl World<'_> {
         let ids = self.rules.index().hosts(Some(&host));
         let covers =
             |rule: &Rule| matches!(&rule.matcher, Matcher::Fetch(p) if p.as_ref().is_none_or(|p| p.matches(&host)));
-        match self.first(&ids, covers) {
+        let part = match self.first(&ids, covers) {
             Some((id, _)) => Part::by_rule(self, id, subject),
             None => Part::by_mode(self, ActionClass::Fetch, subject, "a fetch from the network").suggest(
                 [format!("WebFetch(domain:{host})")]
                     .into_iter()
-                    .filter(|_| !host.contains(':')),
+                    .filter(|_| !host.contains(':') && !is_deceptive(&host)),
             ),
-        }
+        };
+        part.unless_unknown(!is_deceptive(&host), "the host's name imitates another one")
     }
 
-    pub(super) fn judge_mcp(&self, server: &str, tool: &str) -> Part {
-        let subject = format!("calls {tool} of MCP server {server}");
-        let ids = self.rules.index().mcp(server);
-        let covers = |rule: &Rule| match &rule.matcher {
-            Matcher::Mcp(pattern) if rule.effect == Effect::Allow => pattern.covers(server, tool),
-            Matcher::Mcp(pattern) => pattern.touches(server, tool),
-            _ => false,
-        };
-        let by_mode = |what: &str| Part::by_mode(self, ActionClass::McpTool, &subject, what);
-        match self.first(&ids, covers) {
-            // In plan mode an allow is not enough: whether the tool only reads is not known.
-            Some((_, Effect::Allow)) if self.request.mode == Mode::Plan => {
-                by_mode("an MCP tool that is not known to read only")
-            }
-            Some((id, _)) => Part::by_rule(self, id, subject),
-            None => by_mode("an MCP tool").suggest(tool_suggestion(&format!("mcp__{server}__{tool}"))),
-        }
+    /// A file under an address: it is read like one, and a tool for the web has no business there.
+    pub(super) fn judge_file_address(&self, url: &str) -> Option<Part> {
+        let path = file_of(url)?;
+        let part = self.judge_path(&AbsPath::root().join(&path), Access::Read, Cover::None);
+        Some(part.unless_unknown(false, "the address is one of a file"))
     }
 
     pub(super) fn judge_agent(&self, kind: &str) -> Part {
@@ -201,7 +186,7 @@ impl World<'_> {
         };
         let covers =
             |rule: &Rule| matches!(&rule.matcher, Matcher::Agent(own) if own.as_ref().is_none_or(|own| own == kind));
-        match self.first(self.rules.index().agents(), covers) {
+        match self.first(&self.rules.index().agents(kind), covers) {
             Some((id, _)) => Part::by_rule(self, id, subject),
             None => Part::by_mode(
                 self,
@@ -215,7 +200,7 @@ impl World<'_> {
     pub(super) fn judge_skill(&self, name: &str, arguments: &str) -> Part {
         let subject = format!("runs skill {name} {arguments}").trim_end().to_owned();
         let covers = |rule: &Rule| matches!(&rule.matcher, Matcher::Skill(pattern) if pattern.matches(name));
-        match self.first(self.rules.index().skills(), covers) {
+        match self.first(&self.rules.index().skills(name), covers) {
             Some((id, _)) => Part::by_rule(self, id, subject),
             // A skill may begin with commands of its own, so one of a project that nobody trusts needs a person.
             None if !self.request.facts.project_trusted => {
@@ -236,7 +221,7 @@ impl World<'_> {
 }
 
 /// The rule that allows a tool by its name, if its name can stand in one.
-fn tool_suggestion(name: &str) -> Option<String> {
+pub(super) fn tool_suggestion(name: &str) -> Option<String> {
     crate::rule::parse(name, Effect::Allow).ok().map(|_| name.to_owned())
 }
 

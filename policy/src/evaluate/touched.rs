@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
-    rule::{Matcher, PathVerb, Rule, host_of},
+    controls::Remote,
+    protected::Switches,
+    rule::{Matcher, PathVerb, Rule, file_of, host_of},
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
@@ -24,11 +26,18 @@ impl World<'_> {
     /// The files of a command, and those that its input may name.
     pub(super) fn accesses(&self, command: &Command) -> Vec<FileAccess> {
         let mut accesses = command.files.clone();
-        if is_search_with_tests(command) {
+        let (by_name, by_age) = (is_search_with_tests(command), is_search_by_age(command));
+        if by_name || by_age {
             // `find . -name x -delete` deletes what it finds, not the folder it looks in.
             let mut found = false;
             for access in accesses.iter_mut().filter(|access| access.access == Access::DeleteTree) {
-                if let FileTarget::Path(folder) = &access.target {
+                // By age or size alone nobody knows what goes; of a folder for things that age, old ones are meant to.
+                let for_old_things = |folder: &AbsPath| {
+                    folder.as_str() == "/tmp" || !crate::protected::is_critical(folder, &self.workspace)
+                };
+                if let FileTarget::Path(folder) = &access.target
+                    && (by_name || for_old_things(folder))
+                {
                     let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
                     access.target = FileTarget::Pattern {
                         folder: folder.clone(),
@@ -69,13 +78,11 @@ impl World<'_> {
     pub(super) fn judge_urls<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
         command.urls.iter().filter_map(|url| {
             let subject = format!("contacts {url}");
-            if let Some(path) = url.strip_prefix("file://") {
-                let path = path.find('/').and_then(|at| path.get(at..)).unwrap_or("/");
-                let part = self.judge_path(&AbsPath::root().join(path), Access::Read, Cover::None);
+            if let Some(path) = file_of(url) {
+                let part = self.judge_path(&AbsPath::root().join(&path), Access::Read, Cover::None);
                 return (part.verdict != Verdict::Allow).then_some(part);
             }
-            let spelled = if url.contains("://") { url.clone() } else { format!("https://{url}") };
-            let host = host_of(&spelled);
+            let host = host_contacted(url);
             let ids = self.rules.index().hosts(host.as_deref());
             let narrows = |rule: &Rule| rule.effect != Effect::Allow;
             match &host {
@@ -99,8 +106,6 @@ impl World<'_> {
 
     /// Programs that are not known to touch only what is in `files` may read any file they name: `tar -cf - .env`.
     pub(super) fn judge_words<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let index = self.rules.index();
-        let effects = [Effect::Deny, Effect::Ask];
         let git = command.program_name() == Some("git");
         // Of a program that only looks, words that are no text are files, or values of options: should an option be
         // wrongly taken for one with a value, the file that it hides is still seen.
@@ -116,10 +121,10 @@ impl World<'_> {
             })
             .collect();
         command
-            .words
+            .words_here()
             .iter()
             .skip(1)
-            .filter(move |_| relevant)
+            .filter(move |_| relevant && !command.remote)
             .filter_map(Word::literal)
             .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))
@@ -130,11 +135,7 @@ impl World<'_> {
                     let reason = "it holds Portcullis' own secrets";
                     return Some(Part::new(subject, Verdict::Deny, DecidedBy::Protection, reason));
                 }
-                let id = effects
-                    .iter()
-                    .flat_map(|effect| index.paths(PathVerb::Read, *effect))
-                    .copied()
-                    .find(|id| self.deny_covers(*id, &path))?;
+                let id = self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Read])?;
                 let why = "the program may read this file, which is a case for";
                 Some(Part::perhaps(self, id, subject, why))
             })
@@ -142,17 +143,73 @@ impl World<'_> {
     }
 }
 
-/// Whether it is a `find` that narrows what it finds, and not to something protected.
+impl World<'_> {
+    /// Files that a program which is not known may write, by options of the usual names (`--output x`). Only where a deny or
+    /// ask is about them, or they are protected: most often such a value is no file (`-o json`).
+    pub(super) fn judge_outputs<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        let index = self.rules.index();
+        command
+            .named_outputs()
+            .into_iter()
+            .take(MAX_NAMED)
+            .filter_map(move |text| {
+                let path = self.resolve(text)?;
+                let subject = format!("may write {text}");
+                let as_written = self.judge_path(&path, Access::Write, Cover::None);
+                if as_written.decided_by == DecidedBy::Protection {
+                    return Some(as_written);
+                }
+                let id = [Effect::Deny, Effect::Ask]
+                    .into_iter()
+                    .flat_map(|effect| index.paths(PathVerb::Edit, effect))
+                    .copied()
+                    .find(|id| self.deny_covers(*id, &path))?;
+                Some(Part::perhaps(
+                    self,
+                    id,
+                    subject,
+                    "an option seems to name it as output, which is a case for",
+                ))
+            })
+    }
+}
+
+/// Whether it is a `find` that narrows what it finds by name, and not to something protected.
 pub(super) fn is_search_with_tests(command: &Command) -> bool {
-    let words = || command.words.iter().filter_map(Word::literal);
-    let test = |word: &str| {
-        matches!(
-            word,
-            "-name" | "-iname" | "-regex" | "-iregex" | "-empty" | "-newer" | "-mtime" | "-size" | "-path" | "-ipath"
-        )
+    let words: Vec<&str> = command.words.iter().filter_map(Word::literal).collect();
+    if command.program_name() != Some("find") {
+        return false;
+    }
+    // What is left of a test after `-o` or a negation may be everything.
+    if words
+        .iter()
+        .any(|word| matches!(*word, "!" | "-not" | "-o" | "-or" | ","))
+    {
+        return false;
+    }
+    let names_protected =
+        |word: &&str| crate::protected::protects(&AbsPath::root().join(word), Switches::default()).is_some();
+    let by_name = |pair: &[&str]| match pair {
+        [
+            "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex",
+            value,
+        ] => value.chars().any(|c| c.is_alphanumeric() || c == '_' || c == '-'),
+        _ => false,
     };
-    let names_protected = |word: &str| crate::protected::protects(&AbsPath::root().join(word)).is_some();
-    command.program_name() == Some("find") && words().any(test) && !words().any(names_protected)
+    let narrows = words.contains(&"-empty") || words.windows(2).any(by_name);
+    narrows && !words.iter().any(names_protected)
+}
+
+/// Whether it is a `find` that narrows by age or size alone.
+fn is_search_by_age(command: &Command) -> bool {
+    let test = |word: &str| {
+        word.starts_with("-newer")
+            || matches!(
+                word,
+                "-size" | "-mtime" | "-atime" | "-ctime" | "-mmin" | "-amin" | "-cmin"
+            )
+    };
+    command.program_name() == Some("find") && command.words.iter().filter_map(Word::literal).any(test)
 }
 
 /// What of a word can name a file: itself, what follows `=` or `@`; for git what follows the colon of `HEAD:path`.
@@ -168,6 +225,36 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
     let mut out = vec![word];
     out.extend(word.split_once('=').map(|(_, value)| value));
     out.extend(word.rsplit_once('@').map(|(_, value)| value));
+    // `-v ./.env:/x`, `src=.env,dst=/x`.
+    let place = |text: &&str| text.starts_with(['/', '.', '~']);
+    out.extend(word.split_once(':').map(|(value, _)| value).filter(place));
+    // `UNIX-CONNECT:/run/x.sock`.
+    out.extend(
+        word.split_once(':')
+            .map(|(_, value)| value)
+            .filter(|value| value.starts_with('/')),
+    );
+    out.extend(
+        word.split(',')
+            .filter_map(|field| field.split_once('='))
+            .map(|(_, value)| value),
+    );
     out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
     out
+}
+
+/// The host that a word of a command leads to: an address of any scheme, `host/path`, or `user@host:path`.
+fn host_contacted(word: &str) -> Option<String> {
+    let web = match word.split_once("://") {
+        None => return host_of(&format!("https://{word}")).or_else(|| host_of_remote(word)),
+        Some((scheme, _)) => scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"),
+    };
+    if web { host_of(word) } else { host_of_remote(word) }
+}
+
+fn host_of_remote(word: &str) -> Option<String> {
+    match Remote::parse(word)? {
+        Remote::At { host, .. } => Some(host),
+        Remote::Local => None,
+    }
 }

@@ -1,28 +1,41 @@
 //! A request and its facts as the judges see them: what a path means, where it leads, whether it lies inside.
 
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::BTreeMap,
+};
+
 use crate::{
     AbsPath, EffectiveRuleset, Request,
-    facts::Repository,
-    path::Anchors,
+    facts::{PathKind, Repository},
+    path::{Anchor, Anchors},
     request::Workspace,
     rule::Rule,
-    ruleset::{RuleId, RuleInForce},
+    ruleset::{Bases, InForce, RuleId},
 };
 
 /// What the judges of one request share.
 pub(super) struct World<'a> {
     pub(super) rules: &'a EffectiveRuleset,
     pub(super) request: &'a Request,
+    /// Why another mode is in force than the agent says, if one is.
+    pub(super) mode_note: Option<String>,
     /// With the further folders that policy adds.
     pub(super) workspace: Workspace,
     /// Where its folders really are.
     real_roots: Vec<AbsPath>,
     /// Per place of the ruleset: anchors as named, and where they really are.
     anchors: Vec<(Anchors, Anchors)>,
+    /// All places that a pattern can be anchored at.
+    bases: OnceCell<Bases>,
+    /// The input as conditions look at it, once one did.
+    input_text: OnceCell<String>,
+    /// Which conditions hold, as far as they were looked at.
+    conditions: RefCell<BTreeMap<RuleId, bool>>,
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(rules: &'a EffectiveRuleset, request: &'a Request) -> Self {
+    pub(super) fn new(rules: &'a EffectiveRuleset, request: &'a Request, mode_note: Option<String>) -> Self {
         let mut workspace = request.workspace.clone();
         workspace
             .additional_roots
@@ -52,13 +65,17 @@ impl<'a> World<'a> {
                 };
                 (named, really)
             })
-            .collect();
+            .collect::<Vec<_>>();
         Self {
+            bases: OnceCell::new(),
             rules,
             request,
+            mode_note,
             real_roots: workspace.roots().map(real).collect(),
             workspace,
             anchors,
+            input_text: OnceCell::new(),
+            conditions: RefCell::new(BTreeMap::new()),
         }
     }
 
@@ -80,17 +97,44 @@ impl<'a> World<'a> {
                 .is_some_and(|real| self.real_roots.iter().any(|root| real.is_within(root)))
     }
 
-    /// The rule behind an id.
+    /// The rule behind an id, if it holds for this call.
     pub(super) fn rule(&self, id: RuleId) -> Option<&'a Rule> {
-        self.rules.get(id).map(|item| &item.rule)
+        self.item(id).map(|item| item.rule)
     }
 
-    fn anchors(&self, item: &RuleInForce) -> Option<&(Anchors, Anchors)> {
+    /// The rule in force behind an id, if its condition holds for this call.
+    fn item(&self, id: RuleId) -> Option<InForce<'a>> {
+        let item = self.rules.get(id)?;
+        let Some(when) = &item.rule.when else {
+            return Some(item);
+        };
+        let known = self.conditions.borrow().get(&id).copied();
+        let holds = known.unwrap_or_else(|| {
+            let input = || {
+                self.input_text
+                    .get_or_init(|| crate::rule::input_text(&self.request.call.input))
+                    .as_str()
+            };
+            let holds = when.holds(self.request.mode, input);
+            self.conditions.borrow_mut().insert(id, holds);
+            holds
+        });
+        holds.then_some(item)
+    }
+
+    fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {
         self.anchors.get(item.place)
     }
 
+    /// A rule on paths that holds for this call, and its anchors as named and where they really are.
+    pub(super) fn path_rule(&self, id: RuleId) -> Option<(&'a Rule, &Anchors, &Anchors)> {
+        let item = self.item(id)?;
+        let (named, really) = self.anchors(item)?;
+        Some((&item.rule, named, really))
+    }
+
     /// Whether a path rule covers one spelling of a path.
-    fn covers_spelling(&self, item: &RuleInForce, path: &AbsPath) -> bool {
+    fn covers_spelling(&self, item: InForce<'_>, path: &AbsPath) -> bool {
         let crate::rule::Matcher::Path { pattern, .. } = &item.rule.matcher else {
             return false;
         };
@@ -100,13 +144,31 @@ impl<'a> World<'a> {
         let either = |pattern: &crate::path::PathPattern| {
             pattern.matches(path, named) || (named != really && pattern.matches(path, really))
         };
-        pattern.as_ref().is_none_or(either) && !item.rule.exceptions.iter().any(either)
+        // A line of an ignore list that ends with a slash speaks of folders.
+        let kind = self.request.facts.paths.get(path).map(|fact| fact.kind);
+        let of_folders = |pattern: &crate::path::PathPattern| pattern.ignore().is_some_and(|line| line.folders);
+        let covers = |pattern: &crate::path::PathPattern| {
+            either(pattern) && !(of_folders(pattern) && matches!(kind, Some(PathKind::File | PathKind::Other)))
+        };
+        let excepts = |pattern: &crate::path::PathPattern| {
+            either(pattern) && (!of_folders(pattern) || kind == Some(PathKind::Directory))
+        };
+        pattern.as_ref().is_none_or(covers) && !item.rule.exceptions.iter().any(excepts)
+    }
+
+    /// Rules on files that can cover a path as named or where it really leads.
+    pub(super) fn rules_on(&self, path: &AbsPath) -> Vec<RuleId> {
+        let real = self.real(path).filter(|real| *real != path);
+        self.rules.index().files(
+            std::iter::once(path).chain(real),
+            self.bases.get_or_init(|| bases(&self.anchors)),
+        )
     }
 
     /// The strictest allow that covers a path as named, if one (that one or another) also covers where it really leads.
     pub(super) fn allow_covering(&self, ids: &[RuleId], path: &AbsPath) -> Option<RuleId> {
         let covering = |path: &AbsPath| {
-            let covers = |id: &RuleId| self.rules.get(*id).is_some_and(|item| self.covers_spelling(item, path));
+            let covers = |id: &RuleId| self.item(*id).is_some_and(|item| self.covers_spelling(item, path));
             ids.iter().copied().find(covers)
         };
         let named = covering(path)?;
@@ -115,20 +177,22 @@ impl<'a> World<'a> {
 
     /// Whether one spelling of a path is covered, without asking where it leads.
     pub(super) fn covers_name(&self, id: RuleId, path: &AbsPath) -> bool {
-        self.rules.get(id).is_some_and(|item| self.covers_spelling(item, path))
+        self.item(id).is_some_and(|item| self.covers_spelling(item, path))
     }
 
     /// Whether a deny or ask covers a path: as named or where it really leads.
     pub(super) fn deny_covers(&self, id: RuleId, path: &AbsPath) -> bool {
-        self.rules.get(id).is_some_and(|item| {
-            self.covers_spelling(item, path) || self.real(path).is_some_and(|real| self.covers_spelling(item, real))
+        self.item(id).is_some_and(|item| {
+            let real = self.real(path).filter(|real| *real != path);
+            self.covers_spelling(item, path) || real.is_some_and(|real| self.covers_spelling(item, real))
         })
     }
 
     /// Whether a deny or ask can cover one of the paths that a pattern of the shell stands for.
     pub(super) fn deny_meets(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
-        let Some(item) = self.rules.get(id) else {
-            return true;
+        let Some(item) = self.item(id) else {
+            // Its condition does not hold; every id given out has a rule.
+            return false;
         };
         let crate::rule::Matcher::Path { pattern: own, .. } = &item.rule.matcher else {
             return false;
@@ -203,6 +267,21 @@ impl<'a> World<'a> {
     pub(super) fn is_own_secret(&self, path: &AbsPath) -> bool {
         touches(self.request.facts.own_secret_paths.iter(), path, self.real(path), false)
     }
+}
+
+fn bases(anchors: &[(Anchors, Anchors)]) -> Bases {
+    let mut bases = Bases::default();
+    bases.add(Anchor::Root, &AbsPath::root());
+    for place in anchors.iter().flat_map(|(named, really)| [named, really]) {
+        bases.add(Anchor::Document, &place.document);
+        bases.add(Anchor::Relative, &place.cwd);
+        bases.add(Anchor::Relative, &place.root);
+        bases.add(Anchor::Workspace, &place.root);
+        if let Some(home) = &place.home {
+            bases.add(Anchor::Home, home);
+        }
+    }
+    bases
 }
 
 fn touches<'p>(

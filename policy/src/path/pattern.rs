@@ -1,17 +1,22 @@
 //! Path patterns with gitignore semantics, anchored as the Claude format anchors them.
 //!
 //! A pattern is read in one of two senses: an allow takes the narrow reading, a deny or ask the wide one, so that a text
-//! that people read in two ways never allows more than either reading. Matching is done by `globset`; `plain` holds the
-//! same patterns as lists of segments, which answers a question globset cannot: whether a pattern of the *shell*
-//! (`cat .e*`) can meet one of ours.
+//! that people read in two ways never allows more than either reading. It is matched as it is written (see `glob`): segment
+//! by segment, against the beginning of a path, for a folder covers what lies below it. `plain` answers another question:
+//! whether a pattern of the *shell* (`cat .e*`) can meet one of ours.
 //!
 //! It knows words only. Which path is looked at, as named or where it really leads, is the evaluator's business.
 
 use std::ops::Range;
 
-use globset::{GlobBuilder, GlobMatcher};
+use super::{
+    AbsPath,
+    glob::{self, Brackets},
+    plain,
+};
 
-use super::{AbsPath, plain};
+mod cursor;
+pub(crate) mod ignore;
 
 /// What the prefixes of a pattern stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,23 +62,61 @@ pub struct InvalidPattern {
     pub hint: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Anchor {
+/// What a pattern is compared below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Anchor {
+    /// `//x`: the root of the file system.
     Root,
+    /// `~/x`.
     Home,
+    /// `/x`.
     Document,
     /// `x` and `./x`.
     Relative,
+    /// `x` and `./x` in Cursor's words: the workspace root, whatever the working directory.
+    Workspace,
 }
 
-/// A compiled pattern.
-#[derive(Clone, Debug)]
+/// What is special about a line of an ignore list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IgnoreKind {
+    /// It ends with a slash: it speaks of folders only.
+    pub(crate) folders: bool,
+}
+
+/// A pattern, ready to be matched. It holds its text and how to read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
-    text: String,
+    text: Box<str>,
     sense: PatternSense,
     anchor: Anchor,
-    globs: Vec<GlobMatcher>,
-    plain: Vec<Vec<plain::Segment>>,
+    shape: Shape,
+    /// Instead of the text: the globs that it stands for, where it is written in other words than ours.
+    #[expect(
+        clippy::box_collection,
+        reason = "nearly no pattern has any, and each would pay for a longer pointer"
+    )]
+    globs: Option<Box<Vec<Box<str>>>>,
+    /// It is a line of an ignore list.
+    ignore: Option<IgnoreKind>,
+}
+
+/// How the segments of a text are compared with those of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    /// Where in the text the segments begin, behind what anchors them.
+    begin: u8,
+    /// Whether the segments may stand at any depth.
+    any_depth: bool,
+    /// Whether what they lead to is covered.
+    itself: bool,
+    /// Whether what lies below it is covered.
+    below: bool,
+    /// As which of these brackets count; both in the wide sense.
+    classes: bool,
+    literal_brackets: bool,
+    /// How many segments there are, without `**` at the end.
+    segments: u16,
 }
 
 impl PathPattern {
@@ -83,7 +126,7 @@ impl PathPattern {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// If it is empty, too long, not a glob, or could never match a path.
+    /// If it is empty, too long, or could never match a path.
     pub fn parse(text: &str, sense: PatternSense) -> Result<Self, InvalidPattern> {
         let invalid = |message: &str, hint: Option<String>| InvalidPattern {
             span: 0..text.len(),
@@ -112,66 +155,84 @@ impl PathPattern {
                 Some(format!("write `//{drive}/{rest}`")),
             ));
         }
-        let (anchor, rest, dotted) = if let Some(rest) = text.strip_prefix("//") {
-            (Anchor::Root, rest, false)
+        let (anchor, begin): (_, u8) = if text.starts_with("//") {
+            (Anchor::Root, 2)
         } else if text == "~" {
-            (Anchor::Home, "", false)
-        } else if let Some(rest) = text.strip_prefix("~/") {
-            (Anchor::Home, rest, false)
-        } else if let Some(rest) = text.strip_prefix('/') {
-            (Anchor::Document, rest, false)
-        } else if let Some(rest) = text.strip_prefix("./") {
-            (Anchor::Relative, rest, true)
-        } else if text == "." {
-            (Anchor::Relative, "", true)
+            (Anchor::Home, 1)
+        } else if text.starts_with("~/") {
+            (Anchor::Home, 2)
+        } else if text.starts_with('/') {
+            (Anchor::Document, 1)
         } else {
-            (Anchor::Relative, text, false)
+            (Anchor::Relative, 0)
         };
+        let dotted = text == "." || text.starts_with("./");
+        let rest = text.get(usize::from(begin)..).unwrap_or_default();
         let folder_only = rest.ends_with('/');
-        let mut segments: Vec<&str> = rest.split('/').filter(|s| !s.is_empty() && *s != ".").collect();
-        segments.dedup_by(|a, b| *a == "**" && *b == "**");
+        let mut segments: Vec<&str> = segments(rest).collect();
         if segments.contains(&"..") {
             return Err(invalid(
                 "a pattern with `..` never matches: paths are compared after their dots are resolved",
                 Some("write the folder itself, from `//`, `~/` or `/`".to_owned()),
             ));
         }
+        segments.dedup_by(|a, b| *a == "**" && *b == "**");
+        let wide = sense == PatternSense::Wide;
         let any_depth = anchor == Anchor::Relative
             && match segments.as_slice() {
                 [one] => !dotted && *one != "**",
                 // The agent takes `./src/**` of a deny for `src/**`.
-                [folder, "**"] => sense == PatternSense::Wide && *folder != "**",
+                [folder, "**"] => wide && *folder != "**",
                 _ => false,
             };
-        let mut body = segments.join("/");
-        if any_depth {
-            body = format!("**/{body}");
-        }
-        let mut pattern = Self {
-            text: text.to_owned(),
+        let contents = segments.pop_if(|last| *last == "**").is_some();
+        let itself = wide || segments.is_empty() || !(contents || folder_only);
+        let (any, sound) = segments
+            .iter()
+            .map(|segment| glob::brackets(segment))
+            .fold((false, true), |(any, sound), (more, fine)| (any || more, sound && fine));
+        let as_written: Vec<&str> = self::segments(rest).collect();
+        let count = as_written
+            .iter()
+            .rposition(|segment| *segment != "**")
+            .map_or(0, |at| at + 1);
+        Ok(Self {
+            text: text.into(),
             sense,
             anchor,
-            globs: Vec::new(),
-            plain: Vec::new(),
-        };
-        for reading in readings(&body, sense, folder_only) {
-            let mut segments = plain::parse(&reading);
-            if reading.ends_with("/**") {
-                // What lies inside, not the folder itself.
-                segments.insert(
-                    segments.len().saturating_sub(1),
-                    plain::Segment::One(vec![plain::Token::Star]),
-                );
-            }
-            pattern.plain.push(segments);
-            let glob = GlobBuilder::new(&reading)
-                .literal_separator(true)
-                .backslash_escape(true)
-                .build()
-                .map_err(|fault| invalid("the path pattern is no glob", Some(fault.kind().to_string())))?;
-            pattern.globs.push(glob.compile_matcher());
+            shape: Shape {
+                begin,
+                any_depth,
+                itself,
+                below: true,
+                classes: sound,
+                literal_brackets: any && (wide || !sound),
+                segments: u16::try_from(count).unwrap_or(u16::MAX),
+            },
+            globs: None,
+            ignore: None,
+        })
+    }
+
+    /// A pattern that is compared as each of these globs stands.
+    fn of_globs(text: &str, sense: PatternSense, anchor: Anchor, globs: Vec<String>) -> Self {
+        Self {
+            text: text.into(),
+            sense,
+            anchor,
+            shape: Shape::of_glob(text),
+            globs: Some(Box::new(globs.into_iter().map(String::into_boxed_str).collect())),
+            ignore: None,
         }
-        Ok(pattern)
+    }
+
+    /// Reads a pattern in Cursor's words: relative to the workspace root, `/x` from the file system root, `*` and `?`
+    /// within a segment, `**` across. As allow it covers what it matches and no more; as deny also what lies below.
+    ///
+    /// # Errors
+    /// If it is empty, too long, or could never match a path.
+    pub fn parse_cursor(text: &str, sense: PatternSense) -> Result<Self, InvalidPattern> {
+        cursor::parse(text, sense)
     }
 
     /// As written.
@@ -180,29 +241,64 @@ impl PathPattern {
         &self.text
     }
 
+    /// What is special about it, if it is a line of an ignore list.
+    #[must_use]
+    pub(crate) fn ignore(&self) -> Option<IgnoreKind> {
+        self.ignore
+    }
+
+    /// Whether a path below a folder can be covered, when only these names stand there. See [`plain::can_lie_below`].
+    pub(crate) fn can_lie_below(
+        &self,
+        folder: &AbsPath,
+        anchors: &Anchors,
+        mut is_there: impl FnMut(&[plain::Token], bool) -> bool,
+    ) -> bool {
+        let readings: Vec<_> = self.readings().flat_map(Reading::plain).collect();
+        self.any_base(anchors, |base| {
+            let base = plain::literal(base.segments());
+            readings.iter().any(|ours| {
+                let whole: Vec<&plain::Segment> = base.iter().chain(ours).collect();
+                plain::can_lie_below(&whole, folder, &mut is_there)
+            })
+        })
+    }
+
     /// Whether it covers a path. A folder covers what lies below it.
     #[must_use]
     pub fn matches(&self, path: &AbsPath, anchors: &Anchors) -> bool {
         self.any_base(anchors, |base| {
-            path.below(base).is_some_and(|rest| {
-                if rest.is_empty() {
-                    // `*` of a glob takes the empty text, but the folder itself has no name that a `*` could stand for.
-                    let nothing = |reading: &Vec<plain::Segment>| reading.iter().all(|s| *s == plain::Segment::Deep);
-                    self.plain.iter().any(nothing)
-                } else {
-                    self.globs.iter().any(|glob| glob.is_match(rest))
-                }
-            })
+            path.below(base)
+                .is_some_and(|rest| self.readings().any(|reading| reading.covers(rest)))
         })
+    }
+
+    /// The texts that it is compared as.
+    pub(crate) fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
+        let own = self.globs.is_none().then_some(Reading {
+            text: &self.text,
+            shape: self.shape,
+        });
+        let globs = self.globs.iter().flat_map(|globs| globs.iter());
+        own.into_iter().chain(globs.map(|glob| Reading {
+            text: glob,
+            shape: Shape::of_glob(glob),
+        }))
+    }
+
+    /// What it is compared below.
+    pub(crate) fn anchor(&self) -> Anchor {
+        self.anchor
     }
 
     /// Whether it can cover one of the paths that a pattern of the shell stands for.
     #[must_use]
     pub fn meets(&self, shell_pattern: &str, anchors: &Anchors) -> bool {
         let theirs = plain::parse(shell_pattern);
+        let readings: Vec<_> = self.readings().flat_map(Reading::plain).collect();
         self.any_base(anchors, |base| {
             let base = plain::literal(base.segments());
-            self.plain.iter().any(|ours| {
+            readings.iter().any(|ours| {
                 let whole: Vec<&plain::Segment> = base.iter().chain(ours).collect();
                 plain::meet(&whole, &theirs)
             })
@@ -215,6 +311,7 @@ impl PathPattern {
             Anchor::Root => test(&AbsPath::root()),
             Anchor::Home => anchors.home.as_ref().is_some_and(test),
             Anchor::Document => test(&anchors.document),
+            Anchor::Workspace => test(&anchors.root),
             Anchor::Relative => {
                 test(&anchors.cwd)
                     || (self.sense == PatternSense::Wide && anchors.root != anchors.cwd && test(&anchors.root))
@@ -237,62 +334,122 @@ impl PathPattern {
     }
 }
 
-/// The globs that a body stands for: itself, what lies below it, and in the wide sense the folder of `folder/**` and the
-/// words of `[slug]` as they stand, which people mean as often as the character class.
-fn readings(body: &str, sense: PatternSense, folder_only: bool) -> Vec<String> {
-    let wide = sense == PatternSense::Wide;
-    let mut bodies = vec![escape(body, false)];
-    if body.contains('[') {
-        if wide || GlobBuilder::new(&escape(body, false)).build().is_err() {
-            bodies.push(escape(body, true));
-        }
-        bodies.retain(|body| GlobBuilder::new(body).backslash_escape(true).build().is_ok());
-    }
-    let mut all = Vec::new();
-    for body in bodies {
-        if body.is_empty() {
-            all.push(String::new());
-            all.push("**".to_owned());
-        } else if body == "**" {
-            all.push(body);
-        } else if let Some(folder) = body.strip_suffix("/**") {
-            if wide && !folder.is_empty() {
-                all.push(folder.to_owned());
-            }
-            all.push(body);
-        } else {
-            all.push(format!("{body}/**"));
-            if wide || !folder_only {
-                all.push(body);
-            }
+impl Shape {
+    /// A glob is compared as it stands: `a/**` is what lies below `a`, `a` is `a` alone.
+    fn of_glob(glob: &str) -> Self {
+        let last = segments(glob)
+            .enumerate()
+            .filter(|(_, segment)| *segment != "**")
+            .last();
+        let count = last.map_or(0, |(at, _)| at + 1);
+        let contents = segments(glob).last() == Some("**");
+        Self {
+            begin: 0,
+            any_depth: false,
+            itself: !contents || count == 0,
+            below: contents,
+            classes: true,
+            literal_brackets: false,
+            segments: u16::try_from(count).unwrap_or(u16::MAX),
         }
     }
-    all
 }
 
-/// Braces are ordinary characters in gitignore and groups in globset; brackets are characters where `brackets` says so.
-fn escape(body: &str, brackets: bool) -> String {
-    let mut out = String::with_capacity(body.len());
-    let mut chars = body.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => {
-                out.push(c);
-                // A backslash at the end is one more ordinary character.
-                out.push(chars.next().unwrap_or('\\'));
+/// One of the texts that a pattern is compared as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'p> {
+    text: &'p str,
+    shape: Shape,
+}
+
+impl<'p> Reading<'p> {
+    /// Its segments, `**` among them, without `**` at the end.
+    pub(crate) fn segments(self) -> impl Iterator<Item = &'p str> + Clone {
+        let own = segments(self.text.get(usize::from(self.shape.begin)..).unwrap_or_default());
+        let deep = self.shape.any_depth.then_some("**");
+        deep.into_iter().chain(own.take(usize::from(self.shape.segments)))
+    }
+
+    /// Whether it covers what lies at `rest` below its anchor.
+    fn covers(self, rest: &str) -> bool {
+        (self.shape.classes && self.covers_as(rest, Brackets::Class))
+            || (self.shape.literal_brackets && self.covers_as(rest, Brackets::Literal))
+    }
+
+    fn covers_as(self, rest: &str, brackets: Brackets) -> bool {
+        let mut ours = self.segments();
+        let mut theirs = rest.split('/').filter(|segment| !segment.is_empty());
+        // Where to go on with one more segment under the last `**`: no earlier one need be tried again.
+        let mut back = None;
+        loop {
+            match ours.next() {
+                None => {
+                    let lies_below = theirs.next().is_some();
+                    if if lies_below {
+                        self.shape.below
+                    } else {
+                        self.shape.itself
+                    } {
+                        return true;
+                    }
+                    if !lies_below {
+                        return false;
+                    }
+                }
+                Some("**") => {
+                    back = Some((ours.clone(), theirs.clone()));
+                    continue;
+                }
+                Some(own) => match theirs.next() {
+                    None => return false,
+                    Some(their) if glob::covers(own, their, brackets) => continue,
+                    Some(_) => {}
+                },
             }
-            '{' | '}' => {
-                out.push('\\');
-                out.push(c);
+            let Some((after, under)) = &mut back else {
+                return false;
+            };
+            if under.next().is_none() {
+                return false;
             }
-            '[' | ']' if brackets => {
-                out.push('\\');
-                out.push(c);
-            }
-            _ => out.push(c),
+            ours = after.clone();
+            theirs = under.clone();
         }
     }
-    out
+
+    /// The same as lists of segments.
+    fn plain(self) -> impl Iterator<Item = Vec<plain::Segment>> {
+        let as_lists = move |brackets| {
+            let mut out: Vec<plain::Segment> = self
+                .segments()
+                .map(|segment| plain::segment(segment, brackets))
+                .collect();
+            if !self.shape.itself {
+                out.push(plain::Segment::One(vec![plain::Token::Star]));
+            }
+            if self.shape.below {
+                out.push(plain::Segment::Deep);
+            }
+            out
+        };
+        let classes = self.shape.classes.then(|| as_lists(Brackets::Class));
+        let literal = self.shape.literal_brackets.then(|| as_lists(Brackets::Literal));
+        classes.into_iter().chain(literal)
+    }
+}
+
+/// The segments of a pattern behind its anchor. A backslash before a slash says nothing more than the slash.
+fn segments(rest: &str) -> impl Iterator<Item = &str> + Clone {
+    rest.split_inclusive('/')
+        .map(|segment| match segment.strip_suffix('/') {
+            Some(segment) => {
+                let unescaped = segment.trim_end_matches('\\');
+                let odd = (segment.len() - unescaped.len()) % 2 == 1;
+                segment.strip_suffix('\\').filter(|_| odd).unwrap_or(segment)
+            }
+            None => segment,
+        })
+        .filter(|segment| !segment.is_empty() && *segment != ".")
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 //! Patterns as plain lists of segments: slow, obvious, and able to say whether two patterns can meet.
 //!
-//! `globset` answers whether a pattern covers a path. `cat .e*` asks something else: whether a pattern of the shell and a
+//! A path pattern says whether it covers a path. `cat .e*` asks something else: whether a pattern of the shell and a
 //! pattern of a rule have a path in common. Segment by segment that is a small dynamic programme. The same code, given a
-//! path instead of a pattern, is the specification that the property tests hold `globset` to.
+//! path instead of a pattern, is the specification that property tests hold the patterns to.
+
+use super::glob::Brackets;
+
+use crate::AbsPath;
 
 /// One segment of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +32,16 @@ pub(crate) enum Token {
 pub(crate) fn parse(text: &str) -> Vec<Segment> {
     text.split('/')
         .filter(|segment| !segment.is_empty())
-        .map(|segment| match segment {
-            "**" => Segment::Deep,
-            other => Segment::One(tokens(other)),
-        })
+        .map(|text| segment(text, Brackets::Class))
         .collect()
+}
+
+/// Reads one segment of a pattern.
+pub(crate) fn segment(text: &str, brackets: Brackets) -> Segment {
+    match text {
+        "**" => Segment::Deep,
+        other => Segment::One(tokens(other, brackets)),
+    }
 }
 
 /// Literal segments.
@@ -42,7 +51,7 @@ pub(crate) fn literal<'a>(segments: impl Iterator<Item = &'a str>) -> Vec<Segmen
         .collect()
 }
 
-fn tokens(segment: &str) -> Vec<Token> {
+fn tokens(segment: &str, brackets: Brackets) -> Vec<Token> {
     let mut out = Vec::new();
     let mut chars = segment.chars();
     while let Some(c) = chars.next() {
@@ -50,7 +59,7 @@ fn tokens(segment: &str) -> Vec<Token> {
             '*' => Token::Star,
             '?' => Token::Any,
             '\\' => Token::Char(chars.next().unwrap_or('\\')),
-            '[' => {
+            '[' if brackets == Brackets::Class => {
                 let rest = chars.as_str();
                 // `[]a]` and `[!]a]`: a bracket right at the beginning belongs to the class.
                 let skip = usize::from(rest.starts_with(['!', '^']));
@@ -104,6 +113,63 @@ pub(crate) fn meet(ours: &[&Segment], theirs: &[Segment]) -> bool {
         reach = next;
     }
     at(&reach, theirs.len())
+}
+
+/// Whether a pattern can cover something below a folder, when only certain names stand there.
+///
+/// `is_there` says whether a name that the tokens cover is there; the flag asks for a folder. Which name lies in which
+/// folder is not asked, so the answer is yes too often rather than too seldom.
+pub(crate) fn can_lie_below(
+    ours: &[&Segment],
+    folder: &AbsPath,
+    is_there: &mut dyn FnMut(&[Token], bool) -> bool,
+) -> bool {
+    // Places in the pattern where the folder's own segments can end.
+    let mut open = vec![0_usize];
+    let skip_deep = |open: &mut Vec<usize>| {
+        let mut next = 0;
+        while let Some(place) = open.get(next).copied() {
+            if matches!(ours.get(place), Some(Segment::Deep)) && !open.contains(&(place + 1)) {
+                open.push(place + 1);
+            }
+            next += 1;
+        }
+    };
+    skip_deep(&mut open);
+    for segment in folder.segments() {
+        let literal: Vec<Token> = segment.chars().map(Token::Char).collect();
+        let mut next: Vec<usize> = Vec::new();
+        for place in open {
+            let after = match ours.get(place) {
+                Some(Segment::Deep) => place,
+                Some(Segment::One(tokens)) if segment_meets(tokens, &literal) => place + 1,
+                _ => continue,
+            };
+            if !next.contains(&after) {
+                next.push(after);
+            }
+        }
+        open = next;
+        skip_deep(&mut open);
+    }
+    open.into_iter().any(|place| {
+        let rest: Vec<&[Token]> = ours
+            .get(place..)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|segment| match segment {
+                Segment::Deep => None,
+                Segment::One(tokens) => Some(tokens.as_slice()),
+            })
+            .collect();
+        let last = rest.len().saturating_sub(1);
+        // A pattern that ends at the folder covers all of it, or is the folder's own business.
+        !rest.is_empty()
+            && rest
+                .iter()
+                .enumerate()
+                .all(|(number, tokens)| is_there(tokens, number < last))
+    })
 }
 
 fn at(row: &[bool], index: usize) -> bool {

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{HostPattern, Matcher, McpPattern, PathVerb, SkillPattern, TextPattern};
+use super::{HostPattern, Matcher, McpPattern, ParameterPattern, PathVerb, SkillPattern, TextPattern};
 use crate::{
     Effect,
     path::{PathPattern, PatternSense},
@@ -23,7 +23,7 @@ pub struct InvalidRule {
 }
 
 /// A rule's text, understood.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedRule {
     /// It covers this.
     Covers(Matcher),
@@ -273,12 +273,7 @@ fn specified(tool: &str, inner: &str, at: usize, effect: Effect) -> Result<Parse
                 ))
             }
         },
-        "WebSearch" if inner.contains('*') => Err(invalid(
-            span,
-            "`*` has no meaning in `WebSearch(…)`: the words are compared as they stand",
-            Some("write `WebSearch` for every search"),
-        )),
-        "WebSearch" => covers(Matcher::WebSearch(Some(inner.to_owned()))),
+        "WebSearch" => covers(Matcher::WebSearch(Some(TextPattern::glob(inner)))),
         "Agent" => match parameter(inner).filter(|(name, _)| AGENT_FIELDS.contains(name)) {
             Some(field) => with_parameter("Agent", field, span, effect),
             None if inner == "*" => covers(Matcher::Agent(None)),
@@ -334,11 +329,11 @@ fn with_parameter(
     } else {
         TextPattern::exact(value)
     };
-    Ok(ParsedRule::Covers(Matcher::Parameter {
+    Ok(ParsedRule::Covers(Matcher::Parameter(Box::new(ParameterPattern {
         tool: tool.to_owned(),
         name: name.to_owned(),
         value,
-    }))
+    }))))
 }
 
 fn skill(inner: &str, span: Range<usize>) -> Result<Matcher, InvalidRule> {

@@ -1,12 +1,26 @@
-//! The text of a `Bash(…)` rule: exact words, `*` for anything, a blank and `*` at the end for "with or without arguments".
+//! What a rule says about one line of text: exact words, `*` for anything, a blank and `*` at the end for "with or without
+//! arguments", or a regular expression.
+
+use super::RegexPattern;
 
 /// A pattern over one line of text. `*` spans everything, blanks, slashes and line ends too; nothing else is special.
+///
+/// It holds its text and how to read it, no more: a ruleset has many thousands of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextPattern {
-    /// The literal pieces between the stars: one piece means no star.
-    pieces: Vec<String>,
-    /// The text without its final blank and star, which matches too: `git log *` covers `git log`.
-    bare: Option<String>,
+pub struct TextPattern(Form);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    /// This text.
+    Exact(Box<str>),
+    /// Its stars stand for anything; a blank and the only star at the end for nothing, too.
+    Stars(Box<str>),
+    /// Its stars stand for anything.
+    Glob(Box<str>),
+    /// This text, alone or with a blank and anything behind it.
+    Words(Box<str>),
+    /// A regular expression instead of words.
+    Regex(Box<RegexPattern>),
 }
 
 impl TextPattern {
@@ -14,50 +28,66 @@ impl TextPattern {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let text = match text.strip_suffix(":*") {
-            Some(prefix) => format!("{prefix} *"),
-            None => text.to_owned(),
+            Some(prefix) => format!("{prefix} *").into_boxed_str(),
+            None => text.into(),
         };
-        let pieces: Vec<String> = text.split('*').map(str::to_owned).collect();
-        // Only a star that is the only one stands for "no arguments": `* --help *` wants a text behind.
-        let bare = match pieces.as_slice() {
-            [before, after] if after.is_empty() => before.strip_suffix(' ').map(str::to_owned),
-            _ => None,
-        };
-        Self { pieces, bare }
+        Self(if text.contains('*') {
+            Form::Stars(text)
+        } else {
+            Form::Exact(text)
+        })
     }
 
     /// A pattern for exactly this text, stars included.
     #[must_use]
     pub fn exact(text: &str) -> Self {
-        Self {
-            pieces: vec![text.to_owned()],
-            bare: None,
+        Self(Form::Exact(text.into()))
+    }
+
+    /// A pattern in which `*` is all that is special, wherever it stands: `list_*`, `run test:*`.
+    #[must_use]
+    pub fn glob(text: &str) -> Self {
+        Self(if text.contains('*') {
+            Form::Glob(text.into())
+        } else {
+            Form::Exact(text.into())
+        })
+    }
+
+    /// A pattern for these words, stars included, and for what begins with them: `git status` and `git status -s`, not
+    /// `git statusx`.
+    #[must_use]
+    pub fn words(text: &str) -> Self {
+        Self(Form::Words(text.into()))
+    }
+
+    /// A regular expression instead of words.
+    #[must_use]
+    pub fn regex(regex: RegexPattern) -> Self {
+        Self(Form::Regex(Box::new(regex)))
+    }
+
+    /// The pattern as it is written in a rule.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match &self.0 {
+            Form::Exact(text) | Form::Stars(text) | Form::Glob(text) | Form::Words(text) => text,
+            Form::Regex(regex) => regex.text(),
         }
     }
 
     /// Whether it covers a text. Linear in the text for each piece.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        if self.bare.as_deref() == Some(text) {
-            return true;
+        match &self.0 {
+            Form::Exact(own) => **own == *text,
+            Form::Stars(own) => stars_match(own, text) || bare(own) == Some(text),
+            Form::Glob(own) => stars_match(own, text),
+            Form::Words(own) => text
+                .strip_prefix(&**own)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
+            Form::Regex(regex) => regex.matches(text),
         }
-        let Some((first, rest)) = self.pieces.split_first() else {
-            return false;
-        };
-        let Some((last, middle)) = rest.split_last() else {
-            return text == first;
-        };
-        let Some(mut text) = text.strip_prefix(first.as_str()) else {
-            return false;
-        };
-        for piece in middle {
-            // The first occurrence leaves most for the pieces behind, so no other need be tried.
-            match text.split_once(piece.as_str()) {
-                Some((_, behind)) => text = behind,
-                None => return false,
-            }
-        }
-        text.ends_with(last.as_str())
     }
 
     /// Whether it can cover a text of which only pieces are known: between two of `known` stands anything.
@@ -80,7 +110,13 @@ impl TextPattern {
             out
         };
         let theirs = tokens(&mut known.iter().copied());
-        let ours = tokens(&mut self.pieces.iter().map(String::as_str));
+        let ours = match &self.0 {
+            Form::Exact(own) => tokens(&mut std::iter::once(&**own)),
+            Form::Stars(own) | Form::Glob(own) => tokens(&mut own.split('*')),
+            Form::Words(own) => tokens(&mut [&*format!("{own} "), ""].into_iter()),
+            // INVARIANT: it names no program, so it is not asked.
+            Form::Regex(_) => return true,
+        };
         // A table of both lengths: very long texts count as met rather than being looked at for minutes.
         const LARGEST_TABLE: usize = 4_000_000;
         if ours.len().saturating_mul(theirs.len()) > LARGEST_TABLE {
@@ -88,33 +124,94 @@ impl TextPattern {
         }
         segment_meets(&ours, &theirs)
             || self
-                .bare
-                .as_deref()
+                .bare()
                 .is_some_and(|bare| segment_meets(&tokens(&mut std::iter::once(bare)), &theirs))
     }
 
     /// Whether it covers every text.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        self.pieces.len() > 1 && self.pieces.iter().all(String::is_empty)
+        match &self.0 {
+            Form::Stars(own) | Form::Glob(own) => own.bytes().all(|byte| byte == b'*'),
+            Form::Exact(_) | Form::Words(_) | Form::Regex(_) => false,
+        }
     }
 
-    /// Whether it holds no star.
+    /// Whether it covers one text only.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        self.pieces.len() == 1
+        matches!(self.0, Form::Exact(_))
     }
 
-    /// The program it names, if its first word is literal: the key under which it is indexed.
+    /// Whether it begins with a star, so that it names no program at all.
+    #[must_use]
+    pub fn begins_open(&self) -> bool {
+        matches!(&self.0, Form::Stars(own) | Form::Glob(own) if own.starts_with('*'))
+    }
+
+    /// The program it names, if its first word is literal.
     #[must_use]
     pub fn program(&self) -> Option<&str> {
-        let first = self.pieces.first()?;
+        let first = self.beginning();
         let (word, complete) = match first.split_once([' ', '\t']) {
             Some((word, _)) => (word, true),
-            None => (first.as_str(), self.pieces.len() == 1),
+            None => (first, matches!(self.0, Form::Exact(_) | Form::Words(_))),
         };
         (complete && !word.is_empty()).then_some(word)
     }
+
+    /// What every text begins with that it covers, but for a blank at its end: `git log ` of `git log *`.
+    pub(crate) fn beginning(&self) -> &str {
+        match &self.0 {
+            Form::Exact(own) | Form::Words(own) => own,
+            Form::Stars(own) | Form::Glob(own) => own.split('*').next().unwrap_or_default(),
+            Form::Regex(_) => "",
+        }
+    }
+
+    /// The literal words that every text begins with that it covers, at most so many; `None` if the first is not whole.
+    pub(crate) fn leading_words(&self, most: usize) -> Option<&str> {
+        let beginning = self.beginning();
+        let whole = matches!(self.0, Form::Exact(_) | Form::Words(_)).then_some(beginning.len());
+        let ends = beginning.match_indices([' ', '\t']).map(|(at, _)| at).chain(whole);
+        beginning.get(..ends.take(most).last()?)
+    }
+
+    /// The text without its final blank and star, which matches too: `git log *` covers `git log`.
+    fn bare(&self) -> Option<&str> {
+        match &self.0 {
+            Form::Stars(own) => bare(own),
+            Form::Words(own) => Some(own),
+            Form::Exact(_) | Form::Glob(_) | Form::Regex(_) => None,
+        }
+    }
+}
+
+/// Only a star that is the only one stands for "no arguments": `* --help *` wants a text behind.
+fn bare(pattern: &str) -> Option<&str> {
+    pattern.strip_suffix(" *").filter(|before| !before.contains('*'))
+}
+
+/// Whether a pattern whose stars stand for anything covers a text.
+pub(super) fn stars_match(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(first) else {
+        return false;
+    };
+    let (middle, last) = match rest.rsplit_once('*') {
+        Some((middle, last)) => (Some(middle), last),
+        None => (None, rest),
+    };
+    for piece in middle.into_iter().flat_map(|middle| middle.split('*')) {
+        // The first occurrence leaves most for the pieces behind, so no other need be tried.
+        match text.split_once(piece) {
+            Some((_, behind)) => text = behind,
+            None => return false,
+        }
+    }
+    text.ends_with(last)
 }
 
 #[cfg(test)]

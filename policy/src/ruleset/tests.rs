@@ -13,9 +13,8 @@ fn document(layer: Layer, name: &str, folder: Option<&str>, text: &serde_json::V
 
 fn texts(ruleset: &EffectiveRuleset) -> Vec<String> {
     ruleset
-        .rules
-        .iter()
-        .map(|item| format!("{} {}", item.rule.source.layer, item.rule.source.text))
+        .rules()
+        .map(|rule| format!("{} {}", rule.source.layer, rule.source.text))
         .collect()
 }
 
@@ -144,6 +143,6 @@ fn ten_thousand_rules_do_not_hide_one() {
         )],
         true,
     );
-    assert_eq!(merged.index().shell(std::iter::once("tool3999")).len(), 1);
-    assert!(merged.index().shell(std::iter::once("other")).is_empty());
+    assert_eq!(merged.index().commands(std::iter::once("tool3999 x")).len(), 1);
+    assert!(merged.index().commands(std::iter::once("other")).is_empty());
 }

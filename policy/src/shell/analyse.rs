@@ -3,17 +3,21 @@
 //! It follows both ways of every choice, because which one is taken is not known: after `cd a; x` the command `x` runs in
 //! `a` or, if `cd` failed, where it was. What can no longer be told becomes "elsewhere" or "not exact", never dropped.
 
+mod behind;
 mod builtins;
 mod call;
 mod effects;
+mod foreign;
 mod nested;
+mod told;
 mod wrapped;
 
 use super::{
     Access, Analysis, Assignment, Command, Context, FileAccess, Limits, Opaque, OpaqueReason, ShellContext, Word,
     class, constant,
     expand::{self, State, Value},
-    reader::{self, Budget, Fault, Read},
+    hidden,
+    reader::{self, Budget, Dialect, Fault, Read},
     syntax::{Form, Item, Join, List, Node, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
     targets::Files,
     variables,
@@ -36,18 +40,24 @@ pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits
             depth: limits.depth,
             steps: limits.steps,
         },
+        parts: limits.parts,
         analysis: Analysis::default(),
         seen: Vec::new(),
+        defining: Vec::new(),
         plain: false,
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
         return (walk.analysis, limits.steps);
     }
-    let state = State::new(context);
-    if let Err(fault) = walk.text(line, state) {
-        walk.seen.clear();
-        walk.fault(line, fault);
+    if hidden::hides(line) {
+        walk.opaque(excerpt(line), OpaqueReason::HiddenCharacter);
+    }
+    walk.whole(line);
+    let hides = |opaque: &Opaque| opaque.reason == OpaqueReason::HiddenCharacter;
+    if walk.analysis.opaque.iter().any(hides) {
+        // What a reader takes the line for: a rule that denies it holds, too.
+        walk.whole(&hidden::cleaned(line));
     }
     (walk.analysis, walk.budget.steps)
 }
@@ -58,23 +68,53 @@ fn excerpt(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// Most opaque places that are listed.
+const OPAQUE: usize = 256;
+
 /// The state after a command that succeeded, and after one that failed.
 type Ways = (State, State);
 
 struct Walk<'a> {
     context: &'a ShellContext,
     budget: Budget,
+    /// Most commands.
+    parts: usize,
     analysis: Analysis,
     /// How the current place was reached.
     seen: Vec<Context>,
+    /// Functions whose bodies are being walked.
+    defining: Vec<String>,
     /// The script may be run by a shell that knows less than bash: `sh`, `dash`.
     plain: bool,
 }
 
 impl Walk<'_> {
+    /// A whole line, from the beginning.
+    fn whole(&mut self, line: &str) {
+        let depth = self.budget.depth;
+        if let Err(fault) = self.text(line, State::new(self.context)) {
+            self.seen.clear();
+            self.budget.depth = depth;
+            self.fault(line, fault);
+        }
+    }
+
+    /// Adds a command.
+    fn record(&mut self, command: Command) -> Read<()> {
+        if self.analysis.commands.len() >= self.parts {
+            return Err(Fault::TooLarge);
+        }
+        self.analysis.commands.push(command);
+        Ok(())
+    }
+
     fn opaque(&mut self, text: &str, reason: OpaqueReason) {
+        // One is enough to ask; so many explain no more.
+        if self.analysis.opaque.len() >= OPAQUE && reason != OpaqueReason::TooLarge {
+            return;
+        }
         self.analysis.opaque.push(Opaque {
-            text: excerpt(text).to_owned(),
+            text: hidden::visible(excerpt(text)).into_owned(),
             reason,
             seen_through: self.seen.clone(),
         });
@@ -99,12 +139,10 @@ impl Walk<'_> {
     }
 
     /// A text that a shell runs.
-    fn text(&mut self, text: &str, state: State) -> Read<State> {
-        // To a plain shell the quote ends at the first `'`.
-        if self.plain && text.contains("$'") && text.contains("\\'") {
-            self.opaque(text, OpaqueReason::Unparsable);
-        }
-        let (list, fault) = reader::read(text, &mut self.budget);
+    fn text(&mut self, text: &str, mut state: State) -> Read<State> {
+        state.plain = self.plain;
+        let dialect = if self.plain { Dialect::Plain } else { Dialect::Bash };
+        let (list, fault) = reader::read(text, dialect, &mut self.budget);
         let state = self.list(&list, state)?;
         if let Some(fault) = fault {
             self.fault(text, fault);
@@ -251,7 +289,12 @@ impl Walk<'_> {
                 })?;
             }
             Form::Test(words) => self.test(words, &state)?,
-            Form::Arithmetic(arithmetic) => self.arithmetic(arithmetic, &state, false)?,
+            Form::Arithmetic(arithmetic) => {
+                self.arithmetic(arithmetic, &state, false)?;
+                let mut effects = effects::Effects::default();
+                effects.compute(arithmetic);
+                self.apply(&effects, &mut state)?;
+            }
         }
         Ok(state)
     }
@@ -288,6 +331,7 @@ impl Walk<'_> {
     ) -> Read<State> {
         let mut value = Value {
             choices: Vec::new(),
+            numeric: false,
             exact: words.is_some() && !select,
         };
         for word in words.unwrap_or_default() {
@@ -298,6 +342,7 @@ impl Walk<'_> {
                     value.merge(&Value {
                         choices: vec![choice],
                         exact: true,
+                        numeric: false,
                     });
                 }
             }
@@ -317,28 +362,40 @@ impl Walk<'_> {
         for list in lists {
             effects::of_list(list, &mut effects, &mut self.budget)?;
         }
+        self.apply(&effects, state)
+    }
+
+    /// What a part can change, it may have changed.
+    fn apply(&mut self, effects: &effects::Effects, state: &mut State) -> Read<()> {
         state.elsewhere |= effects.moves;
         if effects.assigns {
-            state.blur(&mut self.budget)?;
+            return state.blur(&mut self.budget);
+        }
+        for (name, numeric) in &effects.names {
+            self.budget.spend(1)?;
+            state.blur_one(name, *numeric);
         }
         Ok(())
     }
 
     fn function(&mut self, name: &str, body: &Node, state: &mut State) -> Read<()> {
-        self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
+        if builtins::is_meaningful(name) {
+            self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
+        }
         let mut inside = state.clone();
         inside.elsewhere = true;
         inside.blur(&mut self.budget)?;
         let mut effects = effects::Effects::default();
         effects::of_node(body, &mut effects, &mut self.budget)?;
         let context = Context::Group(format!("{}()", excerpt(name)));
-        self.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited))?;
+        self.defining.push(name.to_owned());
+        let result = self.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited));
+        self.defining.pop();
+        result?;
+        self.budget.spend(state.functions.len())?;
+        std::rc::Rc::make_mut(&mut state.functions).insert(name.to_owned());
         // It runs whenever its name stands somewhere below.
-        state.elsewhere |= effects.moves;
-        if effects.assigns {
-            state.blur(&mut self.budget)?;
-        }
-        Ok(())
+        self.apply(&effects, state)
     }
 
     /// Notes an assignment that changes what runs.
@@ -358,7 +415,15 @@ impl Walk<'_> {
         let mut assignments = Vec::new();
         for raw in &simple.assignments {
             self.budget.spend(1)?;
-            self.dangerous(&raw.name);
+            // Splits what these read into variables that are not known anyway, and nothing else.
+            let splits = raw.name == "IFS"
+                && fields
+                    .first()
+                    .and_then(|field: &expand::Field| field.text())
+                    .is_some_and(|program| matches!(program, "read" | "mapfile" | "readarray"));
+            if !splits {
+                self.dangerous(&raw.name);
+            }
             let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
             if raw.partial {
                 value = Value::unknown();
@@ -388,19 +453,27 @@ impl Walk<'_> {
             raw: Some((simple, redirects)),
             resolved: false,
         };
-        if only_assigns {
+        let mut effects = effects::Effects::default();
+        effects::of_words(simple, &mut effects);
+        let mut ways = if only_assigns {
             self.run(call, state)?;
-            return Ok((with.clone(), with));
+            (with.clone(), with)
+        } else {
+            drop(with);
+            self.run(call, state)?
+        };
+        if !effects.is_empty() {
+            self.apply(&effects, &mut ways.0)?;
+            self.apply(&effects, &mut ways.1)?;
         }
-        drop(with);
-        self.run(call, state)
+        Ok(ways)
     }
 
     /// Redirections of a compound command: a command without words holds their files.
     fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<()> {
         let (files, urls, _) = self.redirections(redirects, state)?;
         if !files.is_empty() || !urls.is_empty() {
-            self.analysis.commands.push(Command {
+            self.record(Command {
                 text: String::new(),
                 assignments: Vec::new(),
                 words: Vec::new(),
@@ -408,7 +481,8 @@ impl Walk<'_> {
                 files,
                 urls,
                 class: class::classify(&[]),
-            });
+                remote: state.remote,
+            })?;
         }
         for redirect in redirects {
             self.redirect_pieces(redirect, state)?;

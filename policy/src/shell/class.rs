@@ -4,9 +4,9 @@
 
 use super::{
     CommandClass, Word, git,
-    options::{self, Parsed},
+    options::{self, Attached, Parsed},
     own,
-    programs::{self, Kind, Program},
+    programs::{self, Kind, Known},
     reader, settings, wrappers,
 };
 
@@ -36,37 +36,52 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
         _ if steers(name, arguments) => return CommandClass::ReadOnly,
         _ => {}
     }
-    let Some(known) = programs::find(name) else {
+    let Some(known) = programs::know(name, arguments) else {
         return CommandClass::Other;
     };
-    let parsed = options::parse(arguments, known.spec);
-    if escape_of(name, known, &parsed, arguments).is_some() {
+    if escape(words).is_some() {
         return CommandClass::Other;
     }
-    let certain = arguments.iter().all(|word| word.literal().is_some());
-    match known.kind {
+    let program = known.last();
+    let own = arguments.get(known.from()..).unwrap_or_default();
+    let parsed = options::parse(own, program.spec);
+    // `<(…)` becomes the name of a pipe, which is no option.
+    let pipe =
+        |word: &Word| matches!(word, Word::Dynamic { source, .. } if source.starts_with("<(") && source.ends_with(')'));
+    let certain = arguments.iter().all(|word| word.literal().is_some() || pipe(word));
+    let listed = !program.strict || parsed.options.iter().all(|found| program.spec.knows(&found.name));
+    let looks = || {
+        if evaluates(name, arguments) {
+            CommandClass::Other
+        } else {
+            CommandClass::ReadOnly
+        }
+    };
+    match program.kind {
+        Kind::Looks | Kind::LooksIf if !listed || !plain_globals(known, arguments) => CommandClass::Other,
         // A word that is not certain could be the option that writes.
-        Kind::Looks if certain || (known.escapes.is_empty() && name != "printf" && name != "test" && name != "[") => {
-            if evaluates(name, arguments) {
-                CommandClass::Other
-            } else {
-                CommandClass::ReadOnly
-            }
+        Kind::Looks if certain || (program.escapes.is_empty() && name != "printf" && name != "test" && name != "[") => {
+            looks()
         }
-        Kind::Looks if matches!(name, "test" | "[" | "printf") => {
-            if evaluates(name, arguments) {
-                CommandClass::Other
-            } else {
-                CommandClass::ReadOnly
-            }
-        }
-        Kind::LooksIf if certain && only_looks(name, arguments, &parsed) => CommandClass::ReadOnly,
+        Kind::Looks if matches!(name, "test" | "[" | "printf") => looks(),
+        Kind::LooksIf if certain && only_looks(name, own, &parsed) => CommandClass::ReadOnly,
         Kind::Changes => CommandClass::FileChange,
-        Kind::LooksIf if name.ends_with("sed") && edits_in_place(&parsed) && plain_edit(arguments, &parsed) => {
+        Kind::LooksIf if name.ends_with("sed") && edits_in_place(&parsed) && plain_edit(own, &parsed) => {
             CommandClass::FileChange
         }
         _ => CommandClass::Other,
     }
+}
+
+/// Whether the options before a subcommand change nothing.
+fn plain_globals(known: Known, arguments: &[Word]) -> bool {
+    let Some((_, from)) = known.verb else { return true };
+    let spec = known.program.spec;
+    let parsed = options::parse(arguments.get(..from).unwrap_or_default(), spec);
+    parsed
+        .options
+        .iter()
+        .all(|found| spec.flags.contains(&found.name.as_str()))
 }
 
 /// Builtins that only steer the script, or set what only the script itself can see.
@@ -100,64 +115,155 @@ pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
+/// An option, or another word, that makes a command run another program or write elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Escape {
+    /// As it is called in the tables: `--output` for `--out=x`.
+    pub(super) option: String,
+    /// What it does.
+    pub(super) why: &'static str,
+}
+
+impl Escape {
+    fn new(option: impl Into<String>, why: &'static str) -> Self {
+        Self {
+            option: option.into(),
+            why,
+        }
+    }
+}
+
 /// The first option that makes the command run another program or write elsewhere.
-pub(super) fn escape(words: &[Word]) -> Option<String> {
+pub(super) fn escape(words: &[Word]) -> Option<Escape> {
     let (program, arguments) = words.split_first()?;
     let name = base_name(program.literal()?);
     if name == "git" {
-        return git::escape(arguments);
+        let why = "it makes git run another program, or write elsewhere than into the repository";
+        return git::escape(arguments).map(|option| Escape::new(option, why));
     }
-    let known = programs::find(name)?;
-    let parsed = options::parse(arguments, known.spec);
-    escape_of(name, known, &parsed, arguments)
+    if let Some((wrapper, start)) = wrappers::resolve(name, words) {
+        let found = wrappers::unwrap(wrapper, words, start);
+        if let Some(escape) = wrapper.escape(&found, words) {
+            return Some(Escape::new(escape.option, escape.why));
+        }
+    }
+    let known = programs::know(name, arguments)?;
+    let split = known.verb.map_or(arguments.len(), |(_, from)| from);
+    let globals = listed_escape(known.program, arguments.get(..split).unwrap_or_default());
+    let own = || {
+        let (verb, from) = known.verb?;
+        listed_escape(verb, arguments.get(from..).unwrap_or_default())
+    };
+    globals.or_else(own).or_else(|| special_escape(name, known, arguments))
 }
 
-fn escape_of(name: &str, known: &Program, parsed: &Parsed, arguments: &[Word]) -> Option<String> {
-    let whole = |found: &str| {
-        known.escapes.iter().any(|escape| {
-            *escape == found
-                || (found.len() > 4
-                    && found.starts_with("--")
-                    && escape.starts_with(found)
-                    && !known.spec.long.iter().any(|long| found.get(2..) == Some(*long)))
+/// The first escape that a program's entry lists.
+fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Escape> {
+    if program.escapes.is_empty() {
+        return None;
+    }
+    let parsed = options::parse(arguments, program.spec);
+    let by_option = parsed.options.iter().find_map(|found| {
+        let value = match &found.value {
+            Attached::Nothing => None,
+            Attached::Word(at) => arguments.get(*at).map(Word::literal),
+            Attached::Text(text) => Some(Some(text.as_str())),
+            Attached::Unknown => Some(None),
+        };
+        // A long option cut short may be the one that is meant, unless it is another one's whole name.
+        let cut_short = |option: &str| {
+            found.name.len() > 2
+                && found.name.starts_with("--")
+                && option.starts_with(&found.name)
+                && !program.spec.is_whole(&found.name)
+        };
+        program
+            .escapes
+            .iter()
+            .find(|escape| escape.covers(&found.name, value) || cut_short(escape.option))
+            .map(|escape| Escape::new(found.name.clone(), escape.why))
+    });
+    let by_word = || {
+        arguments.iter().filter_map(Word::literal).find_map(|text| {
+            // `vim +5` goes to a line.
+            let line = text
+                .strip_prefix('+')
+                .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()));
+            let escape = program.escapes.iter().find(|escape| escape.begins(text))?;
+            (!line).then(|| Escape::new(text, escape.why))
         })
     };
-    if let Some(found) = parsed.options.iter().find(|found| whole(&found.name)) {
-        return Some(found.name.clone());
-    }
+    by_option.or_else(by_word)
+}
+
+/// Escapes that are no option of their own.
+fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape> {
+    let parsed = options::parse(arguments, known.program.spec);
     let texts = || arguments.iter().filter_map(Word::literal);
+    let operand = |rank: usize| {
+        let number = parsed.operands.get(rank)?;
+        arguments.get(*number).and_then(Word::literal)
+    };
     match name {
-        "find" | "gfind" => texts()
-            .find(|text| {
-                matches!(
-                    *text,
-                    "-exec" | "-execdir" | "-ok" | "-okdir" | "-delete" | "-fls" | "-files0-from"
-                ) || text.starts_with("-fprint")
+        // Wherever they stand: a word that a test takes as its value is rare.
+        "find" | "gfind" => {
+            let escapes = known.program.escapes;
+            texts().find_map(|text| {
+                let escape = escapes.iter().find(|escape| {
+                    escape.option == text || (text.starts_with("-fprint") && escape.option == "-fprint")
+                })?;
+                Some(Escape::new(text, escape.why))
             })
-            .map(str::to_owned),
-        "sed" | "gsed" => script_that_writes(name, arguments, parsed)
-            .or_else(|| parsed.has(&["-f", "--file"]).then(|| "-f".to_owned())),
-        "awk" | "gawk" | "mawk" | "nawk" => script_that_writes(name, arguments, parsed),
+        }
+        "sed" | "gsed" => script_that_writes(name, arguments, &parsed)
+            .or_else(|| parsed.has(&["-f", "--file"]).then(|| "-f".to_owned()))
+            .map(|script| {
+                Escape::new(
+                    script,
+                    "a script that runs programs or writes files, or is not looked into",
+                )
+            }),
+        "awk" | "gawk" | "mawk" | "nawk" => script_that_writes(name, arguments, &parsed)
+            .map(|script| Escape::new(script, "its program runs programs or writes files")),
         // `tar czf` without a dash: letters are options.
         "tar" | "gtar" | "bsdtar" => {
             let first = texts().next().unwrap_or_default();
-            (!first.starts_with('-') && first.contains(['I', 'F', 'P'])).then(|| first.to_owned())
+            (!first.starts_with('-') && first.contains(['I', 'F', 'P']))
+                .then(|| Escape::new(first, "among the letters is one that runs a program or lifts a bound"))
         }
         "less" | "more" => texts()
             .find(|text| text.starts_with('+') && text.contains('!'))
-            .map(str::to_owned),
-        "socat" => texts()
+            .map(|text| Escape::new(text, "a first command that runs a program")),
+        "uniq" | "guniq" | "xxd" => operand(1).map(|text| Escape::new(text, "the second operand is written")),
+        "sqlite3" => texts()
+            .find(|text| text.starts_with('.') && text.chars().nth(1).is_some_and(|c| c.is_ascii_alphabetic()))
+            .filter(|text| !text.contains('/') && operand(0) != Some(*text))
+            .map(|text| Escape::new(text, "a dot command: some run programs or write files")),
+        "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
-                text.to_ascii_uppercase().starts_with("EXEC:") || text.to_ascii_uppercase().starts_with("SYSTEM:")
+                let lower = text.to_ascii_lowercase();
+                text.contains("\\!")
+                    || text.contains("\\o")
+                    || text.contains("\\copy")
+                    || lower.contains("program '")
+                    || (name != "psql" && (lower.starts_with("system ") || lower.starts_with("tee ")))
             })
-            .map(str::to_owned),
-        "uniq" | "xxd" => parsed
-            .operands
-            .get(1)
-            .and_then(|number| arguments.get(*number))
-            .and_then(Word::literal)
-            .map(str::to_owned),
-        "printf" => texts().next().filter(|text| text.starts_with("-v")).map(str::to_owned),
+            .map(|text| Escape::new(text, "a command of the client: it runs a shell or writes a file")),
+        "printf" => texts()
+            .next()
+            .filter(|text| text.starts_with("-v"))
+            .map(|text| Escape::new(text, "it sets a variable")),
+        "make" | "gmake" | "bmake" | "remake" => texts()
+            .find(|text| {
+                let value = text.split_once('=').filter(|(name, _)| !name.starts_with('-'));
+                value.is_some_and(|(_, value)| value.contains(['$', '`', ';', '|', '&', '<', '>', '\n']))
+            })
+            .map(|text| {
+                Escape::new(
+                    text,
+                    "the value is text for make or for a shell, which can run programs",
+                )
+            }),
         _ => None,
     }
 }
@@ -244,7 +350,7 @@ fn awk_escape(program: &str) -> Option<String> {
 }
 
 /// The scripts of a sed command that are certain.
-fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
+pub(super) fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
     let mut scripts = Vec::new();
     for value in parsed.values(&["-e", "--expression"]) {
         match value {
@@ -260,6 +366,29 @@ fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
         scripts.extend(first.and_then(Word::literal).map(str::to_owned));
     }
     scripts
+}
+
+/// The commands that a sed script runs: the text behind `e`. The flag `e` of `s` runs what it makes, which is not known.
+pub(super) fn sed_commands(script: &str) -> Vec<String> {
+    let is_address = |c: char| c.is_ascii_digit() || " \t$,;{}!~+".contains(c);
+    script
+        .split(['\n', ';', '{'])
+        .filter_map(|part| {
+            let part = part.trim_start_matches(is_address);
+            // `/x/e cmd`: the address is a pattern.
+            let part = match part.strip_prefix('/') {
+                Some(rest) => rest
+                    .split_once('/')
+                    .map_or("", |(_, rest)| rest)
+                    .trim_start_matches(is_address),
+                None => part,
+            };
+            let command = part.strip_prefix('e')?;
+            Some(command.trim())
+                .filter(|command| !command.is_empty())
+                .map(str::to_owned)
+        })
+        .collect()
 }
 
 /// Whether a sed script has a command that runs programs or writes files: `e`, `w`, `W`, and the flags `e`, `w` of `s`.
@@ -340,7 +469,7 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
             quiet && others && !scripts.is_empty() && scripts.iter().all(|script| prints_lines(script))
         }
         // Shows the date; `-s` and an operand without `+` set it.
-        "date" => {
+        "date" | "gdate" => {
             let sets = parsed
                 .options
                 .iter()
@@ -368,11 +497,10 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
                     && !text.is_empty()
                     && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
         }),
-        "uniq" => parsed.operands.len() <= 1,
+        "uniq" | "guniq" => parsed.operands.len() <= 1,
         "fd" | "fdfind" => true,
         "node" | "nodejs" => matches!(texts.as_slice(), ["-v" | "--version"]),
         "python3" => matches!(texts.as_slice(), ["--version"]),
-        "docker" => matches!(texts.first(), Some(&("ps" | "images" | "logs" | "inspect"))),
         _ => false,
     }
 }
@@ -401,7 +529,86 @@ fn evaluates(name: &str, arguments: &[Word]) -> bool {
             .any(|text| text.contains('[') && text.contains(['$', '`']))
 }
 
+/// Values of the options that programs use for the files they write, of a program that is not known.
+pub(super) fn named_outputs(words: &[Word]) -> Vec<&str> {
+    const OPTIONS: &[&str] = &[
+        "-o",
+        "-out",
+        "-output",
+        "--out",
+        "--out-file",
+        "--outfile",
+        "--output",
+        "--output-file",
+        "--output-path",
+        "--report-file",
+        "--save",
+        "--save-to",
+        "--write-to",
+        "--dest",
+        "--destination",
+        "--log-file",
+        "--logfile",
+    ];
+    let Some((name, arguments)) = words
+        .split_first()
+        .and_then(|(program, rest)| Some((base_name(program.literal()?), rest)))
+    else {
+        return Vec::new();
+    };
+    if programs::find(name).is_some() || is_wrapper(name) {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    let mut waiting = false;
+    for text in arguments.iter().map(|word| word.literal().unwrap_or_default()) {
+        if std::mem::take(&mut waiting) && !text.starts_with('-') {
+            out.push(text);
+        }
+        match text.split_once('=') {
+            Some((option, value)) if OPTIONS.contains(&option) => out.push(value),
+            _ if OPTIONS.contains(&text) => waiting = true,
+            // `-ofile`
+            _ => out.extend(text.strip_prefix("-o").filter(|rest| rest.contains(['/', '.']))),
+        }
+    }
+    out.retain(|text| !text.is_empty() && *text != "-");
+    out
+}
+
+/// Whether what the command writes is a product of its program.
+pub(super) fn writes_products(words: &[Word]) -> bool {
+    let Some((name, arguments)) = words
+        .split_first()
+        .and_then(|(program, rest)| Some((program.literal()?, rest)))
+    else {
+        return false;
+    };
+    programs::know(name, arguments).is_some_and(|known| known.last().products)
+}
+
+/// The words up to a command that another machine runs; all, if it runs none there.
+pub(super) fn words_here(words: &[Word]) -> &[Word] {
+    let resolved = words
+        .first()
+        .and_then(Word::literal)
+        .and_then(|program| wrappers::resolve(base_name(program), words));
+    match resolved.filter(|(wrapper, _)| wrapper.remote) {
+        Some((wrapper, start)) => {
+            let program = wrappers::unwrap(wrapper, words, start).program.unwrap_or(words.len());
+            words.get(..program).unwrap_or(words)
+        }
+        None => words,
+    }
+}
+
+/// Whether a program of this name only runs others: a wrapper that changes nothing, a shell, `xargs`.
+pub(super) fn is_plain_wrapper(name: &str) -> bool {
+    let plain = |wrapper: &wrappers::Wrapper| wrapper.kind == wrappers::Kind::Plain || wrapper.name == "xargs";
+    wrappers::find(name).is_some_and(plain) || wrappers::SHELLS.contains(&name) || name == "eval"
+}
+
 /// Whether the name is that of a wrapper or of a shell.
-pub(super) fn is_wrapper(name: &str) -> bool {
-    wrappers::find(name).is_some() || wrappers::SHELLS.contains(&name) || name == "eval"
+pub(crate) fn is_wrapper(name: &str) -> bool {
+    wrappers::can_wrap(name) || wrappers::SHELLS.contains(&name) || name == "eval"
 }

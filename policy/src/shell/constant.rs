@@ -25,6 +25,7 @@ pub(super) fn output(list: &List) -> Value {
             .into_iter()
             .collect(),
         exact: false,
+        numeric: false,
     }
 }
 

@@ -7,7 +7,10 @@
 
 mod braces;
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use super::{
     ShellContext, Word,
@@ -26,6 +29,12 @@ pub(super) struct State {
     pub(super) directories: Vec<AbsPath>,
     /// It may also be in another one.
     pub(super) elsewhere: bool,
+    /// The shell may be one that knows less than bash.
+    pub(super) plain: bool,
+    /// On another machine, or in a container: its files are not ours.
+    pub(super) remote: bool,
+    /// Functions that were defined, whichever way was taken.
+    pub(super) functions: Rc<BTreeSet<String>>,
     /// Variables set on this line.
     pub(super) variables: Rc<BTreeMap<String, Value>>,
 }
@@ -35,6 +44,9 @@ impl State {
         Self {
             directories: vec![context.cwd.clone()],
             elsewhere: false,
+            plain: false,
+            remote: false,
+            functions: Rc::default(),
             variables: Rc::default(),
         }
     }
@@ -53,8 +65,17 @@ impl State {
         budget.spend(self.variables.len())?;
         for value in Rc::make_mut(&mut self.variables).values_mut() {
             value.exact = false;
+            value.numeric = false;
         }
         Ok(())
+    }
+
+    /// The variable may have been assigned again; to a number only, or to anything.
+    pub(super) fn blur_one(&mut self, name: &str, numeric: bool) {
+        if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
+            value.numeric = numeric && value.is_numeric();
+            value.exact = false;
+        }
     }
 
     /// What holds after one of two ways was taken.
@@ -71,6 +92,11 @@ impl State {
         if self.directories.len() > CANDIDATES {
             self.directories.truncate(CANDIDATES);
             self.elsewhere = true;
+        }
+        if self.functions != other.functions {
+            budget.spend(self.functions.len())?;
+            let both = self.functions.intersection(&other.functions).cloned().collect();
+            self.functions = Rc::new(both);
         }
         if !Rc::ptr_eq(&self.variables, &other.variables) && self.variables != other.variables {
             budget.spend(self.variables.len() + other.variables.len())?;
@@ -99,6 +125,8 @@ pub(super) struct Value {
     pub(super) choices: Vec<Text>,
     /// The choices are all there are.
     pub(super) exact: bool,
+    /// Whatever it holds is a number: the result of arithmetic.
+    pub(super) numeric: bool,
 }
 
 /// A text, or a glob.
@@ -123,7 +151,22 @@ impl Value {
         Self {
             choices: vec![Text::plain(text)],
             exact: true,
+            numeric: false,
         }
+    }
+
+    /// A number that is not known.
+    pub(super) fn number() -> Self {
+        Self {
+            numeric: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is a number in any case.
+    fn is_numeric(&self) -> bool {
+        let number = |choice: &Text| choice.text.parse::<i64>().is_ok();
+        self.numeric || (self.exact && self.choices.iter().all(number))
     }
 
     /// A text that is not known.
@@ -132,6 +175,7 @@ impl Value {
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
+        self.numeric = self.is_numeric() && other.is_numeric();
         self.exact &= other.exact;
         for choice in &other.choices {
             if !self.choices.contains(choice) {
@@ -150,6 +194,9 @@ impl Value {
 
     /// Whether arithmetic on it can run commands: bash evaluates `a[$(…)]` in a value.
     pub(super) fn can_evaluate(&self) -> bool {
+        if self.numeric {
+            return false;
+        }
         !self.exact
             || self
                 .choices
@@ -236,7 +283,9 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         field.before.clone_from(&raw.before);
         return Ok(vec![field]);
     }
+    budget.spend_text(raw.source.len())?;
     let cells = cells(&raw.pieces, state, context);
+    let unexpanded = state.plain.then(|| cells.clone());
     let Some(words) = braces::expand(cells, budget)? else {
         return Ok(vec![Field {
             word: Word::Dynamic {
@@ -251,7 +300,9 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         }]);
     };
     let mut fields = Vec::new();
-    for (number, word) in words.iter().enumerate() {
+    // A word that braces left nothing of is none.
+    let kept = words.iter().filter(|word| words.len() == 1 || !word.is_empty());
+    for (number, word) in kept.enumerate() {
         let mut field = field(word, raw, home(state, context));
         if number > 0 {
             field.source.clear();
@@ -259,11 +310,37 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         }
         fields.push(field);
     }
-    Ok(fields)
+    match unexpanded {
+        Some(cells) if words.len() > 1 => Ok(vec![unless_plain(&cells, fields, raw, home(state, context))]),
+        _ => Ok(fields),
+    }
+}
+
+/// One field for a word with braces that a plain shell leaves as they are: it becomes these words or itself.
+fn unless_plain(cells: &[Cell], expanded: Vec<Field>, raw: &RawWord, home: Option<&AbsPath>) -> Field {
+    let mut whole = field(cells, raw, home);
+    let mut words = Vec::new();
+    for field in expanded {
+        whole.exact &= field.exact && field.candidates.len() == 1;
+        words.extend(field.candidates.into_iter().flatten());
+    }
+    whole.candidates.push(words);
+    whole.word = Word::Dynamic {
+        source: raw.source.clone(),
+        pattern: true,
+    };
+    whole
 }
 
 /// The value that an assignment gives: not split, no globs, no braces.
 pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> (Word, Value) {
+    if let [Piece::Arithmetic(_)] = raw.pieces.as_slice() {
+        let word = Word::Dynamic {
+            source: raw.source.clone(),
+            pattern: false,
+        };
+        return (word, Value::number());
+    }
     let cells: Vec<Cell> = cells(&raw.pieces, state, context)
         .into_iter()
         .map(|cell| match cell {
@@ -279,6 +356,7 @@ pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> 
     let value = Value {
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
+        numeric: false,
     };
     let value = if raw.pieces.is_empty() {
         Value::literal("")
@@ -304,6 +382,14 @@ fn cells(pieces: &[Piece], state: &State, context: &ShellContext) -> Vec<Cell> {
                 quoted: true,
             }),
             Piece::Quoted(text) => cells.extend(text.chars().map(|c| Cell::Char { c, quoted: true })),
+            Piece::Either { bash, plain } => cells.push(Cell::Value {
+                value: Rc::new(Value {
+                    choices: vec![Text::plain(bash), Text::plain(plain)],
+                    exact: true,
+                    numeric: false,
+                }),
+                quoted: true,
+            }),
             Piece::Parameter(parameter) => cells.push(Cell::Value {
                 value: Rc::new(value_of(parameter, state, context)),
                 quoted: parameter.quoted,
@@ -331,6 +417,7 @@ pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value
     let guess = |text: &str| Value {
         choices: vec![Text::plain(text)],
         exact: false,
+        numeric: false,
     };
     match name {
         "HOME" => context
@@ -344,6 +431,7 @@ pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value
                 .map(|path| Text::plain(path.as_str()))
                 .collect(),
             exact: !state.elsewhere,
+            numeric: false,
         },
         "IFS" => guess(" "),
         // Empty on a line of its own.
@@ -373,12 +461,14 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
         Operation::Value => {}
         Operation::Default => {
             value.exact = false;
+            value.numeric = false;
             value.choices.extend(operand());
         }
         Operation::Alternative => {
             value = Value {
                 choices: operand().into_iter().chain([Text::plain("")]).collect(),
                 exact: false,
+                numeric: false,
             };
         }
         Operation::Substring if parameter.name == "IFS" => value.exact = false,

@@ -1,13 +1,15 @@
 //! Which files a command touches and which hosts it contacts, by the table of [`programs`](super::programs).
 
-mod known;
+mod archives;
+mod git;
+mod network;
 mod special;
 
 use super::{
     Access, FileAccess, Word, class,
     expand::{Field, State},
     options::{self, Attached, Parsed},
-    programs::{self, Program, Shape},
+    programs::{self, Known, Program, Shape},
     targets::Files,
 };
 
@@ -27,27 +29,10 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
         files: Files::new(state),
         urls: Vec::new(),
     };
-    match name {
-        "source" | "." => call.operand(0, Access::Read),
-        _ => {
-            if let Some(program) = programs::find(name) {
-                call.parsed = options::parse(arguments.iter().map(|field| &field.word), program.spec);
-                call.program(program);
-                // A script among the arguments that runs or writes what it likes.
-                let words: Vec<Word> = arguments.iter().map(|field| field.word.clone()).collect();
-                if let Some(script) = class::script_that_writes(name, &words, &call.parsed) {
-                    call.files.unknown(&script, Access::Write);
-                }
-            }
-        }
-    }
-    let words: Vec<&str> = arguments
-        .iter()
-        .filter_map(Field::text)
-        .filter(|text| !text.starts_with('-'))
-        .collect();
-    if let Some(file) = known::written(name, &words) {
-        call.files.name(file, Access::Write);
+    if matches!(name, "source" | ".") {
+        call.operand(0, Access::Read);
+    } else if let Some(known) = programs::know(name, arguments.iter().map(|field| &field.word)) {
+        call.known(known);
     }
     Touched {
         files: call.files.found,
@@ -65,17 +50,59 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn program(&mut self, program: &Program) {
+    /// What a program's entry says, or its subcommand's.
+    fn known(&mut self, known: Known) {
+        let all = self.arguments;
+        match known.verb {
+            // Code that knows the program reads all its words.
+            Some((verb, _)) if verb.shape == Shape::Special => {
+                self.parsed = parse(all, verb);
+                self.program(verb);
+            }
+            Some((verb, from)) => {
+                self.arguments = all.get(..from).unwrap_or_default();
+                self.parsed = parse(self.arguments, known.program);
+                self.option_values(known.program);
+                self.arguments = all.get(from..).unwrap_or_default();
+                self.parsed = parse(self.arguments, verb);
+                self.program(verb);
+            }
+            None => {
+                self.parsed = parse(all, known.program);
+                self.program(known.program);
+                // A script among the arguments that runs or writes what it likes.
+                let words: Vec<Word> = all.iter().map(|field| field.word.clone()).collect();
+                if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
+                    self.files.unknown(&script, Access::Write);
+                }
+            }
+        }
+        for file in known.last().changes {
+            self.files.name(file, Access::Write);
+        }
+    }
+
+    /// Files and hosts that are values of options.
+    fn option_values(&mut self, program: &Program) {
         for (options, access) in [(program.reads, Access::Read), (program.writes, Access::Write)] {
             for value in self.values(options) {
                 self.attached(&value, access);
             }
         }
+        for value in self.values(program.hosts) {
+            if let Some(field) = self.value_field(&value) {
+                self.address(&field);
+            }
+        }
+    }
+
+    fn program(&mut self, program: &Program) {
+        self.option_values(program);
         match program.shape {
-            Shape::Nothing => {}
+            Shape::None => {}
             Shape::Reads => self.operands_from(0, Access::Read),
-            Shape::ReadsHere => self.reads_or_here(0),
-            Shape::TextThenReads | Shape::TextThenReadsHere => {
+            Shape::ReadsOrHere => self.reads_or_here(0),
+            Shape::TextThenReads | Shape::TextThenReadsOrHere => {
                 let given = [
                     "-e",
                     "-f",
@@ -86,7 +113,7 @@ impl<'a> Call<'a> {
                     "--type-list",
                 ];
                 let skip = usize::from(!self.parsed.has(&given));
-                let looks_below = matches!(self.name, "rg" | "fd" | "fdfind")
+                let looks_below = matches!(self.name, "rg" | "fd" | "fdfind" | "ag" | "ack")
                     || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
                 let in_place = |value: &Attached| {
                     self.value_field(value)
@@ -94,15 +121,24 @@ impl<'a> Call<'a> {
                 };
                 if self.name == "gawk" && self.values(&["-i", "--include"]).iter().any(in_place) {
                     self.operands_from(skip, Access::Write);
-                } else if program.shape == Shape::TextThenReadsHere && looks_below {
+                } else if program.shape == Shape::TextThenReadsOrHere && looks_below {
                     self.reads_or_here(skip);
                 } else {
                     self.operands_from(skip, Access::Read);
                 }
             }
-            Shape::Writes => self.operands_from(0, Access::Write),
+            Shape::Writes => {
+                // `vim +10 a`: a line number, or a command of the editor.
+                let touches = self.name.ends_with("touch");
+                let plus = |field: &&Field| field.text().is_some_and(|text| text.starts_with('+'));
+                for field in self.fields().into_iter().filter(|field| touches || !plus(field)) {
+                    self.file(field, Access::Write);
+                }
+            }
             Shape::ModeThenWrites => {
-                let skip = usize::from(!self.parsed.has(&["--reference"]));
+                // A mode such as `-x` stands where options do.
+                let as_option = ["-r", "-w", "-x", "-X", "-s", "-t", "--reference"];
+                let skip = usize::from(!self.parsed.has(&as_option));
                 self.operands_from(skip, Access::Write);
             }
             Shape::Deletes => {
@@ -115,6 +151,27 @@ impl<'a> Call<'a> {
             Shape::ReadsThenWrites => {
                 self.operand(0, Access::Read);
                 self.operand(1, Access::Write);
+            }
+            Shape::InputsThenOutput => {
+                let fields = self.fields();
+                if let Some((output, inputs)) = fields.split_last() {
+                    inputs.iter().for_each(|field| self.file(field, Access::Read));
+                    self.file(output, Access::Write);
+                }
+            }
+            Shape::Archives => {
+                self.operand(0, Access::Write);
+                self.operands_from(1, Access::Read);
+            }
+            Shape::Unpacks => {
+                self.operand(0, Access::Read);
+                self.files.here(Access::Write);
+            }
+            Shape::WritesFirst => self.operand(0, Access::Write),
+            Shape::Hosts => {
+                for field in self.fields() {
+                    self.url(field);
+                }
             }
             Shape::Special => self.special(),
         }
@@ -165,9 +222,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A file operand; `-` is a stream.
+    /// A file operand; `-` is a stream, but not to those who make and remove names.
     fn file(&mut self, field: &Field, access: Access) {
-        if field.text() != Some("-") {
+        const NAMES: &[&str] = &[
+            "chmod", "chown", "cp", "install", "ln", "mkdir", "mkfifo", "mv", "rm", "rmdir", "shred", "tee",
+            "truncate", "unlink",
+        ];
+        if field.text() != Some("-") || (access != Access::Read && NAMES.contains(&self.name)) {
             self.files.field(field, access);
         }
     }
@@ -260,6 +321,10 @@ impl<'a> Call<'a> {
             Attached::Unknown => Some(Field::unknown("value of an option")),
         }
     }
+}
+
+fn parse(arguments: &[Field], program: &Program) -> Parsed {
+    options::parse(arguments.iter().map(|field| &field.word), program.spec)
 }
 
 /// Whether a target may be a folder into which `source` is put under its own name.

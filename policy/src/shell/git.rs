@@ -163,6 +163,137 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
     }
 }
 
+/// A command that git is told to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// A text for a shell.
+    Script(String),
+    /// The program is the word of this number.
+    Program(usize),
+    /// A text that is only known when it runs.
+    Unknown,
+}
+
+/// The commands that a git command is told to run, as far as they stand among its words. `words` follow the word `git`.
+pub(super) fn commands(words: &[Word]) -> Vec<Told> {
+    let split = split(words);
+    let mut out = Vec::new();
+    let mut script = |word: Option<&Word>, cut: fn(&str) -> Option<&str>| match word.map(|word| (word.literal(), word))
+    {
+        Some((Some(text), _)) => out.extend(cut(text).map(|text| Told::Script(text.to_owned()))),
+        Some((None, _)) => out.push(Told::Unknown),
+        None => {}
+    };
+    // `-c alias.x='!cmd'`, `-c core.pager=cmd`: the value of a key that names a program.
+    for (at, word) in words.iter().enumerate().take(split.rest) {
+        if word.literal() == Some("-c") {
+            script(words.get(at + 1).filter(|word| word.literal().is_some()), configured);
+        }
+    }
+    let rest = words.get(split.rest..).unwrap_or_default();
+    let verb = split.verb.as_deref().unwrap_or_default();
+    let whole: fn(&str) -> Option<&str> = |text| Some(text);
+    // Options whose value is a command. Where `--name=value` stands, the value is in the word.
+    let options: &[&str] = match verb {
+        "rebase" => &["-x", "--exec"],
+        "difftool" | "mergetool" => &["-x", "--extcmd"],
+        "filter-branch" => &[
+            "--setup",
+            "--env-filter",
+            "--tree-filter",
+            "--index-filter",
+            "--parent-filter",
+            "--msg-filter",
+            "--commit-filter",
+            "--tag-name-filter",
+        ],
+        "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" => {
+            &["-u", "--upload-pack", "--receive-pack", "--exec"]
+        }
+        "grep" => &["--open-files-in-pager"],
+        "send-email" => &["--sendmail-cmd", "--to-cmd", "--cc-cmd", "--header-cmd"],
+        _ => &[],
+    };
+    for (at, word) in rest.iter().enumerate() {
+        let Some(text) = word.literal() else { continue };
+        let name = text.split('=').next().unwrap_or(text);
+        let meant =
+            |option: &&&str| **option == name || (name.len() > 3 && name.starts_with("--") && option.starts_with(name));
+        let Some(option) = options.iter().find(meant).copied().or_else(|| {
+            let short = options
+                .iter()
+                .find(|option| option.len() == 2 && text.starts_with(**option));
+            short.copied().filter(|_| text.len() > 2 && !text.starts_with("--"))
+        }) else {
+            continue;
+        };
+        match (text.split_once('='), text.strip_prefix(option)) {
+            (Some((_, value)), _) if text.starts_with("--") => out_script(&mut script, value),
+            (_, Some(value)) if option.len() == 2 && !value.is_empty() => out_script(&mut script, value),
+            _ => script(rest.get(at + 1), whole),
+        }
+    }
+    let first = rest.first().and_then(Word::literal).unwrap_or_default();
+    match (verb, first) {
+        ("bisect", "run") => out.push(Told::Program(split.rest + 1)),
+        ("submodule", _) => {
+            if let Some(at) = rest.iter().position(|word| word.literal() == Some("foreach")) {
+                let options = |word: &&Word| word.literal().is_some_and(|text| text.starts_with("--"));
+                let skipped = rest.iter().skip(at + 1).take_while(options).count();
+                // One word is a script, several are a program.
+                match rest.get(at + 1 + skipped..).unwrap_or_default() {
+                    [only] => match only.literal() {
+                        Some(text) => out.push(Told::Script(text.to_owned())),
+                        None => out.push(Told::Unknown),
+                    },
+                    _ => out.push(Told::Program(split.rest + at + 1 + skipped)),
+                }
+            }
+        }
+        ("for-each-repo", _) => {}
+        _ => {}
+    }
+    out
+}
+
+fn out_script(script: &mut impl FnMut(Option<&Word>, fn(&str) -> Option<&str>), value: &str) {
+    script(Some(&Word::Literal(value.to_owned())), |text| Some(text));
+}
+
+/// The command in `key=value`, if the key names a program; `None` if it does not.
+fn configured(setting: &str) -> Option<&str> {
+    let (key, value) = setting.split_once('=')?;
+    let key = key.to_ascii_lowercase();
+    let section = key.split('.').next().unwrap_or_default();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    match section {
+        // Without `!` it is another subcommand of git.
+        "alias" => value.strip_prefix('!'),
+        "credential" if last == "helper" => value.strip_prefix('!').or(Some(value)),
+        "pager" => Some(value).filter(|value| !matches!(*value, "true" | "false")),
+        _ => matches!(
+            (section, last),
+            (
+                "core",
+                "pager" | "editor" | "sshcommand" | "fsmonitor" | "gitproxy" | "askpass" | "alternaterefscommand"
+            ) | ("diff", "external" | "textconv" | "command")
+                | ("difftool" | "mergetool", "cmd")
+                | ("filter", "clean" | "smudge" | "process")
+                | ("merge", "driver")
+                | ("sequence", "editor")
+                | ("gpg", "program")
+                | ("uploadpack", "packobjectshook")
+                | ("remote", "uploadpack" | "receivepack" | "vcs")
+                | ("sendemail", "sendmailcmd" | "tocmd" | "cccmd")
+                | ("interactive", "difffilter")
+                | ("browser" | "man", "cmd")
+                | ("trailer", "command" | "cmd")
+        )
+        .then_some(value)
+        .filter(|value| !matches!(*value, "true" | "false")),
+    }
+}
+
 /// Whether a git command only looks, if the repository's configuration runs nothing. `words` follow the word `git`.
 pub(super) fn only_looks(words: &[Word]) -> bool {
     let split = split(words);

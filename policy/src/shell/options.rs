@@ -3,7 +3,7 @@
 //! An option wrongly taken for one with a value hides the word after it, and so a file or a program. Hence an
 //! abbreviated long option (`--out`) gives its value *and* leaves the next word an operand.
 
-use super::Word;
+use super::{Word, data};
 
 /// Which options of a program take a value.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +12,54 @@ pub(super) struct Spec {
     pub(super) short: &'static str,
     /// Long ones, without the dashes.
     pub(super) long: &'static [&'static str],
+    /// Options without a value, dashes and all, as far as they are listed. `-#` is any number: `head -5`.
+    pub(super) flags: &'static [&'static str],
+    /// Long options have one dash, and short ones are not joined: `openssl -in`, `find -name`.
+    pub(super) one_dash: bool,
+}
+
+/// The options of a data file: with a value, and without.
+pub(super) fn spec(valued: &str, flags: &str, one_dash: bool) -> Spec {
+    let valued = data::words(valued);
+    let names = valued.iter().filter_map(|option| {
+        if one_dash {
+            return option.strip_prefix('-');
+        }
+        option.strip_prefix("--")
+    });
+    let long: Vec<&'static str> = names.collect();
+    let letters = valued.iter().filter(|option| !one_dash && !option.starts_with("--"));
+    let short: String = letters.filter_map(|option| option.chars().nth(1)).collect();
+    Spec {
+        short: data::keep_text(&short),
+        long: data::keep(long),
+        flags: data::words(flags),
+        one_dash,
+    }
+}
+
+impl Spec {
+    /// Whether a long option is the whole name of one that is listed.
+    pub(super) fn is_whole(&self, name: &str) -> bool {
+        self.flags.contains(&name) || name.strip_prefix("--").is_some_and(|long| self.long.contains(&long))
+    }
+
+    /// Whether an option is listed, with or without a value; a beginning of a long one counts where it can only be that.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        if self.flags.contains(&name) {
+            return true;
+        }
+        let bare = name.trim_start_matches('-');
+        if self.one_dash {
+            return self.long.contains(&bare) || self.long.iter().any(|long| name.strip_prefix('-') == Some(long));
+        }
+        let Some(long) = name.strip_prefix("--") else {
+            let digits = self.flags.contains(&"-#") && bare.chars().all(|c| c.is_ascii_digit());
+            return digits || bare.chars().all(|letter| self.short.contains(letter));
+        };
+        let cut_short = |known: &&str| !long.is_empty() && known.trim_start_matches("--").starts_with(long);
+        self.long.iter().any(cut_short) || self.flags.iter().filter(|flag| flag.starts_with("--")).any(cut_short)
+    }
 }
 
 /// An option with its value.
@@ -86,6 +134,8 @@ pub(super) fn parse<'a>(words: impl IntoIterator<Item = &'a Word>, spec: Spec) -
             parsed.operands.push(number);
         } else if text == "--" {
             ended = true;
+        } else if spec.one_dash {
+            one_dash_option(text, known, spec, &mut parsed, &mut waiting);
         } else if let Some(long) = text.strip_prefix("--") {
             long_option(long, known, number, spec, &mut parsed, &mut waiting);
         } else {
@@ -101,14 +151,36 @@ pub(super) fn parse<'a>(words: impl IntoIterator<Item = &'a Word>, spec: Spec) -
     parsed
 }
 
+/// `-out file`, `-out=file`, `--out file`.
+fn one_dash_option(text: &str, known: bool, spec: Spec, parsed: &mut Parsed, waiting: &mut Option<String>) {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (text, None),
+    };
+    let name = format!("-{}", name.trim_start_matches('-'));
+    let valued = spec.long.contains(&name.trim_start_matches('-'));
+    let value = match value {
+        Some(_) if !known => Attached::Unknown,
+        Some(value) => Attached::Text(value.to_owned()),
+        None if valued && known => {
+            *waiting = Some(name);
+            return;
+        }
+        None if known => Attached::Nothing,
+        None => Attached::Unknown,
+    };
+    parsed.options.push(Found { name, value });
+}
+
 fn long_option(long: &str, known: bool, number: usize, spec: Spec, parsed: &mut Parsed, waiting: &mut Option<String>) {
     let (name, value) = match long.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (long, None),
     };
     let exact = spec.long.contains(&name);
-    let whole = if exact {
-        Some(name)
+    let flag = !exact && spec.flags.iter().any(|flag| flag.strip_prefix("--") == Some(name));
+    let whole = if exact || flag {
+        exact.then_some(name)
     } else {
         spec.long
             .iter()
@@ -176,7 +248,39 @@ mod tests {
     const SPEC: Spec = Spec {
         short: "no",
         long: &["output", "lines"],
+        flags: &["--out-of-the-way", "--line", "-r", "-#"],
+        one_dash: false,
     };
+
+    #[test]
+    fn a_flag_is_not_taken_for_the_beginning_of_an_option_with_a_value() {
+        assert_eq!(told("--line x a", SPEC), (vec!["--line".into()], vec![1, 2]));
+        assert_eq!(told("--lin x a", SPEC), (vec!["--lines@1".into()], vec![1, 2]));
+    }
+
+    #[test]
+    fn listed_options_are_known_and_others_are_not() {
+        for name in ["-n", "-r", "-5", "--line", "--lines", "--out", "--o"] {
+            assert!(SPEC.knows(name), "{name}");
+        }
+        for name in ["-x", "--", "--outer", "--exec"] {
+            assert!(!SPEC.knows(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn long_options_with_one_dash() {
+        let spec = spec("-in -out", "-text", true);
+        assert_eq!(
+            told("-in a -out b -text c", spec),
+            (vec!["-in@1".into(), "-out@3".into(), "-text".into()], vec![5])
+        );
+        assert_eq!(
+            told("-out=b --in a", spec),
+            (vec!["-out=b".into(), "-in@2".into()], vec![])
+        );
+        assert!(spec.knows("-in") && spec.knows("-text") && !spec.knows("-i"));
+    }
 
     #[test]
     fn long_options_may_be_cut_short() {

@@ -40,7 +40,22 @@ pub(super) struct Budget {
     pub(super) steps: usize,
 }
 
+/// Bytes of text that are read in one step.
+const BYTES_A_STEP: usize = 32;
+/// Bytes of text that are only searched in one step.
+const SEARCHED_A_STEP: usize = 64;
+
 impl Budget {
+    /// Takes what reading a text costs beyond its words.
+    pub(super) fn spend_text(&mut self, bytes: usize) -> Read<()> {
+        self.spend(bytes / BYTES_A_STEP)
+    }
+
+    /// Takes what searching a text costs.
+    fn spend_search(&mut self, bytes: usize) -> Read<()> {
+        self.spend(bytes / SEARCHED_A_STEP)
+    }
+
     /// Takes some steps, or says that there are none left.
     pub(super) fn spend(&mut self, steps: usize) -> Read<()> {
         match self.steps.checked_sub(steps) {
@@ -56,13 +71,25 @@ impl Budget {
     }
 }
 
+/// Which shell will read the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Bash.
+    Bash,
+    /// Whatever `sh` is: bash or a shell that knows less, such as dash. What they read in two ways is refused.
+    Plain,
+}
+
 /// Reads a whole text. On a fault, what stands complete before it is returned too, because bash runs it.
-pub(super) fn read(text: &str, budget: &mut Budget) -> (List, Option<Fault>) {
+pub(super) fn read(text: &str, dialect: Dialect, budget: &mut Budget) -> (List, Option<Fault>) {
     let mut list = List::default();
     if text.contains('\0') {
         return (list, Some(Fault::Syntax));
     }
-    let mut reader = Reader::new(text, *budget);
+    if let Err(fault) = budget.spend_text(text.len()) {
+        return (list, Some(fault));
+    }
+    let mut reader = Reader::new(text, dialect, *budget);
     let fault = reader.whole(&mut list).err();
     budget.steps = reader.budget.steps;
     (list, fault)
@@ -78,6 +105,7 @@ struct Pending {
 
 pub(super) struct Reader<'a> {
     text: &'a str,
+    dialect: Dialect,
     at: usize,
     budget: Budget,
     pending: Vec<Pending>,
@@ -99,9 +127,10 @@ pub(super) const KEYWORDS: &[&str] = &[
 ];
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, budget: Budget) -> Self {
+    fn new(text: &'a str, dialect: Dialect, budget: Budget) -> Self {
         Self {
             text,
+            dialect,
             at: 0,
             budget,
             pending: Vec::new(),
@@ -439,7 +468,7 @@ impl<'a> Reader<'a> {
         loop {
             self.blanks();
             let start = self.at;
-            self.descriptor();
+            self.descriptor()?;
             match self.redirect()? {
                 Some(redirect) => found.push(redirect),
                 None => {
@@ -451,16 +480,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a number or `{name}` that stands directly before a redirection operator.
-    fn descriptor(&mut self) {
+    fn descriptor(&mut self) -> Read<()> {
         let start = self.at;
-        if self.peek() == Some('{') {
+        let named = self.peek() == Some('{');
+        if named {
             self.bump();
             while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
                 self.bump();
             }
             if !self.eat("}") {
                 self.at = start;
-                return;
+                return Ok(());
             }
         } else {
             while self.peek().is_some_and(|c| c.is_ascii_digit()) {
@@ -470,6 +500,11 @@ impl<'a> Reader<'a> {
         if self.at != start && (!matches!(self.peek(), Some('<' | '>')) || self.sees("<(") || self.sees(">(")) {
             self.at = start;
         }
+        // A word before the redirection, to a shell that does not know it.
+        if named && self.at != start && self.dialect == Dialect::Plain {
+            return Err(Fault::Syntax);
+        }
+        Ok(())
     }
 
     fn here(&mut self, strip_tabs: bool) -> Read<Redirect> {
@@ -522,7 +557,8 @@ impl<'a> Reader<'a> {
                 vec![Piece::Quoted(body)]
             } else {
                 // The budget passes through, the position does not: the body is a text of its own.
-                let mut inner = Reader::new(&body, self.budget);
+                self.budget.spend_text(body.len())?;
+                let mut inner = Reader::new(&body, self.dialect, self.budget);
                 let pieces = inner.here_pieces();
                 self.budget.steps = inner.budget.steps;
                 pieces?

@@ -26,6 +26,8 @@ const SHOPT: &[&str] = &[
     "nullglob",
     "failglob",
     "dotglob",
+    // `**` is read as any depth in any case.
+    "globstar",
     "checkhash",
     "checkjobs",
     "checkwinsize",

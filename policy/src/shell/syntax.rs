@@ -136,6 +136,13 @@ pub(super) enum Piece {
     Plain(String),
     /// Text that means itself.
     Quoted(String),
+    /// Quoted text that shells read in two ways: `$'x'` given to `sh`.
+    Either {
+        /// To bash.
+        bash: String,
+        /// To a plain shell.
+        plain: String,
+    },
     /// `$x`, `${x…}`.
     Parameter(Box<Parameter>),
     /// `$(…)` or backticks.

@@ -1,350 +1,311 @@
-//! Programs that run the program named by their arguments.
+//! Programs that run the program named by their arguments: the data file `policy/data/wrappers.toml`.
 //!
 //! A table, because each option that takes a value has to be known: skipping one word too few or too many would judge
 //! the wrong program. An option that is not in the table is reported; the analysis goes on as if it took no value.
 
-use super::Word;
+use std::{collections::BTreeMap, sync::LazyLock};
 
-/// A wrapper.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wrapper {
-    pub(super) name: &'static str,
-    /// It changes who runs the program, or with which words.
-    pub(super) changes: bool,
-    /// Short options without a value.
-    pub(super) flags: &'static str,
-    /// Short options with a value.
-    pub(super) valued: &'static str,
-    /// Short options whose value, if any, is attached.
-    pub(super) attached: &'static str,
-    /// Long options without a value, or with one only after `=`.
-    pub(super) long_flags: &'static [&'static str],
-    /// Long options with a value.
-    pub(super) long_valued: &'static [&'static str],
-    /// Operands before the program.
-    pub(super) operands: usize,
-    /// `NAME=value` before the program.
-    pub(super) assignments: bool,
-    /// `-5` is an option (`nice`).
-    pub(super) numbers: bool,
-}
+use serde::Deserialize;
 
-const PLAIN: Wrapper = Wrapper {
-    name: "",
-    changes: false,
-    flags: "",
-    valued: "",
-    attached: "",
-    long_flags: &[],
-    long_valued: &[],
-    operands: 0,
-    assignments: false,
-    numbers: false,
+use super::{
+    Word,
+    data::{self, ByName, Remarked},
+    options::{self, Spec},
 };
 
-/// All wrappers whose arguments follow one scheme. `find`, shells and `eval` have their own code.
-const WRAPPERS: &[Wrapper] = &[
-    // `-S` splits a text into words and is handled apart; `-u` and `-C` take a value.
-    Wrapper {
-        name: "env",
-        flags: "i0v",
-        valued: "uCSP",
-        long_flags: &[
-            "ignore-environment",
-            "null",
-            "debug",
-            "default-signal",
-            "ignore-signal",
-            "block-signal",
-            "list-signal-handling",
-        ],
-        long_valued: &["unset", "chdir", "split-string"],
-        assignments: true,
-        ..PLAIN
-    },
-    // The duration comes first.
-    Wrapper {
-        name: "timeout",
-        flags: "vfp",
-        valued: "ks",
-        long_flags: &["preserve-status", "foreground", "verbose"],
-        long_valued: &["kill-after", "signal"],
-        operands: 1,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "nice",
-        valued: "n",
-        long_valued: &["adjustment"],
-        numbers: true,
-        ..PLAIN
-    },
-    Wrapper { name: "nohup", ..PLAIN },
-    // `time` as a program (`/usr/bin/time`, `env time`), besides the keyword. `-o` writes a file.
-    Wrapper {
-        name: "time",
-        flags: "pvaq",
-        valued: "of",
-        long_flags: &["portability", "verbose", "append", "quiet"],
-        long_valued: &["output", "format"],
-        ..PLAIN
-    },
-    Wrapper {
-        name: "stdbuf",
-        valued: "ioe",
-        long_valued: &["input", "output", "error"],
-        ..PLAIN
-    },
-    Wrapper {
-        name: "setsid",
-        flags: "cfw",
-        long_flags: &["ctty", "fork", "wait"],
-        ..PLAIN
-    },
-    Wrapper {
-        name: "ionice",
-        flags: "t",
-        valued: "cnpPu",
-        long_flags: &["ignore"],
-        long_valued: &["class", "classdata", "pid", "pgid", "uid"],
-        ..PLAIN
-    },
-    Wrapper {
-        name: "chrt",
-        flags: "abfior",
-        valued: "TPD",
-        long_flags: &[
-            "all-tasks",
-            "batch",
-            "fifo",
-            "idle",
-            "other",
-            "rr",
-            "deadline",
-            "reset-on-fork",
-        ],
-        long_valued: &["sched-runtime", "sched-period", "sched-deadline"],
-        operands: 1,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "taskset",
-        flags: "ac",
-        long_flags: &["all-tasks", "cpu-list"],
-        operands: 1,
-        ..PLAIN
-    },
-    // `-c` takes a script and is handled apart.
-    Wrapper {
-        name: "flock",
-        flags: "snxoueF",
-        valued: "wEc",
-        long_flags: &[
-            "shared",
-            "nonblock",
-            "nb",
-            "exclusive",
-            "close",
-            "unlock",
-            "no-fork",
-            "verbose",
-        ],
-        long_valued: &["wait", "timeout", "conflict-exit-code", "command"],
-        operands: 1,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "noglob",
-        ..PLAIN
-    },
-    Wrapper {
-        name: "nocorrect",
-        ..PLAIN
-    },
-    Wrapper {
-        name: "caffeinate",
-        flags: "dimsu",
-        valued: "tw",
-        ..PLAIN
-    },
-    // `-v` and `-V` only look; handled apart.
-    Wrapper {
-        name: "command",
-        flags: "p",
-        ..PLAIN
-    },
-    Wrapper {
-        name: "builtin",
-        ..PLAIN
-    },
-    Wrapper {
-        name: "exec",
-        flags: "cl",
-        valued: "a",
-        ..PLAIN
-    },
-    Wrapper {
-        name: "sudo",
-        changes: true,
-        flags: "AbBEeHiKklNnPSsVv",
-        valued: "CDghpRrTtuU",
-        long_flags: &[
-            "askpass",
-            "background",
-            "bell",
-            "preserve-env",
-            "edit",
-            "set-home",
-            "login",
-            "remove-timestamp",
-            "reset-timestamp",
-            "list",
-            "no-update",
-            "non-interactive",
-            "preserve-groups",
-            "stdin",
-            "shell",
-            "validate",
-        ],
-        long_valued: &[
-            "close-from",
-            "chdir",
-            "group",
-            "host",
-            "prompt",
-            "chroot",
-            "role",
-            "command-timeout",
-            "type",
-            "other-user",
-            "user",
-        ],
-        assignments: true,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "doas",
-        changes: true,
-        flags: "Lns",
-        valued: "aCu",
-        ..PLAIN
-    },
-    // The words it adds come from its input.
-    Wrapper {
-        name: "xargs",
-        changes: true,
-        flags: "0optrx",
-        valued: "adEILnPs",
-        attached: "eil",
-        long_flags: &[
-            "null",
-            "open-tty",
-            "interactive",
-            "no-run-if-empty",
-            "exit",
-            "verbose",
-            "eof",
-            "replace",
-            "max-lines",
-            "show-limits",
-        ],
-        long_valued: &[
-            "arg-file",
-            "delimiter",
-            "max-args",
-            "max-procs",
-            "max-chars",
-            "process-slot-var",
-        ],
-        ..PLAIN
-    },
-    // The words are joined and given to a shell; `-x` runs them as they are. Either way they are a command.
-    Wrapper {
-        name: "watch",
-        changes: true,
-        flags: "bcegprtwxC",
-        valued: "nq",
-        attached: "d",
-        long_flags: &[
-            "beep",
-            "color",
-            "no-color",
-            "differences",
-            "errexit",
-            "chgexit",
-            "precise",
-            "no-rerun",
-            "no-title",
-            "no-wrap",
-            "exec",
-        ],
-        long_valued: &["interval", "equexit"],
-        ..PLAIN
-    },
-    Wrapper {
-        name: "chroot",
-        changes: true,
-        long_flags: &["skip-chdir"],
-        long_valued: &["groups", "userspec"],
-        operands: 1,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "unshare",
-        changes: true,
-        flags: "imnpuUCTfrc",
-        valued: "RwSG",
-        long_flags: &[
-            "fork",
-            "map-root-user",
-            "map-current-user",
-            "user",
-            "pid",
-            "net",
-            "mount",
-            "ipc",
-            "uts",
-            "cgroup",
-        ],
-        long_valued: &["root", "wd", "setuid", "setgid"],
-        ..PLAIN
-    },
-    Wrapper {
-        name: "strace",
-        changes: true,
-        flags: "cCfFqrtTvyYikwxdD",
-        valued: "eopsSPaEOuIbX",
-        ..PLAIN
-    },
-    // The rest of busybox' first word is the program: `busybox sh -c`.
-    Wrapper {
-        name: "busybox",
-        changes: true,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "toybox",
-        changes: true,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "coproc",
-        ..PLAIN
-    },
-];
+/// What a wrapper changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// Nothing that matters to a rule.
+    Plain,
+    /// It runs programs on names from elsewhere: its input, what it finds.
+    Feeds,
+    /// Who runs the program, where, which one it is, or with which words.
+    Changes,
+    /// No wrapper: only the options that may stand before a subcommand that is one.
+    Group,
+}
 
-/// The wrapper of this name.
+/// A wrapper. `policy/data/README.md` describes the keys.
+#[derive(Debug)]
+pub(super) struct Wrapper {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    flags: &'static [&'static str],
+    values: &'static [&'static str],
+    attached: &'static [&'static str],
+    /// Options with two values.
+    pairs: &'static [&'static str],
+    /// Operands before the program.
+    operands: usize,
+    /// Options that take the place of an operand.
+    instead: &'static [&'static str],
+    /// `NAME=value` before the program.
+    assignments: bool,
+    /// `-5` is an option (`nice`).
+    numbers: bool,
+    /// Options end at the first operand.
+    stops: bool,
+    /// Long options have one dash.
+    one_dash: bool,
+    /// Long options that are not listed take no further word.
+    lenient: bool,
+    /// The program stands only behind `--`.
+    dashes: bool,
+    /// Options behind which the program stands.
+    rest: &'static [&'static str],
+    /// Operands name no program.
+    pub(super) program: bool,
+    /// Options whose value is a script for a shell.
+    pub(super) script: &'static [&'static str],
+    /// Options whose value is a subcommand of cargo.
+    pub(super) cargo: &'static [&'static str],
+    /// The words are arguments of a shell.
+    pub(super) shell_arguments: bool,
+    /// The words are joined and given to a shell, unless one of `direct` is given.
+    pub(super) joins: bool,
+    pub(super) direct: &'static [&'static str],
+    /// Options that make it join the words and give them to a shell.
+    pub(super) shell: &'static [&'static str],
+    /// Each operand is a script of its own.
+    pub(super) each: bool,
+    /// Words that name keys are left out (`tmux send-keys`).
+    pub(super) keys: bool,
+    /// The program's word is the name of a package, perhaps with a version.
+    pub(super) package: bool,
+    /// On another machine or in a container: files are not ours.
+    pub(super) remote: bool,
+    /// In another directory: always, or with one of these options.
+    always_elsewhere: bool,
+    elsewhere: &'static [&'static str],
+    pub(super) folders: &'static [&'static str],
+    pub(super) reads: &'static [&'static str],
+    pub(super) writes: &'static [&'static str],
+    pub(super) mounts: &'static [&'static str],
+    /// Options whose value is the program, in front of the words.
+    pub(super) entrypoint: &'static [&'static str],
+    /// Options by which it does more than run the program. An allow rule never covers them.
+    pub(super) escapes: &'static [Remarked],
+    /// Options that hide what is run.
+    pub(super) opaque: &'static [Remarked],
+    /// The same lists, for telling options from operands.
+    pub(super) spec: Spec,
+}
+
+/// An entry as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Raw {
+    names: String,
+    #[serde(default)]
+    verbs: String,
+    #[serde(default)]
+    #[expect(dead_code, reason = "a remark for readers of the file")]
+    why: String,
+    kind: Kind,
+    #[serde(default)]
+    flags: String,
+    #[serde(default)]
+    values: String,
+    #[serde(default)]
+    attached: String,
+    #[serde(default)]
+    pairs: String,
+    #[serde(default)]
+    operands: usize,
+    #[serde(default)]
+    instead: String,
+    #[serde(default)]
+    assignments: bool,
+    #[serde(default)]
+    numbers: bool,
+    #[serde(default)]
+    stops: bool,
+    #[serde(default)]
+    one_dash: bool,
+    #[serde(default)]
+    lenient: bool,
+    #[serde(default)]
+    dashes: bool,
+    #[serde(default)]
+    rest: String,
+    program: Option<bool>,
+    #[serde(default)]
+    script: String,
+    #[serde(default)]
+    cargo: String,
+    #[serde(default)]
+    shell_arguments: bool,
+    #[serde(default)]
+    joins: bool,
+    #[serde(default)]
+    direct: String,
+    #[serde(default)]
+    shell: String,
+    #[serde(default)]
+    each: bool,
+    #[serde(default)]
+    keys: bool,
+    #[serde(default)]
+    package: bool,
+    #[serde(default)]
+    remote: bool,
+    #[serde(default)]
+    elsewhere: String,
+    #[serde(default)]
+    folders: String,
+    #[serde(default)]
+    reads: String,
+    #[serde(default)]
+    writes: String,
+    #[serde(default)]
+    mounts: String,
+    #[serde(default)]
+    entrypoint: String,
+    #[serde(default)]
+    escapes: BTreeMap<String, String>,
+    #[serde(default)]
+    opaque: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raws {
+    wrapper: Vec<Raw>,
+}
+
+const FILE: &str = include_str!("../../data/wrappers.toml");
+
+static WRAPPERS: LazyLock<ByName<Wrapper>> = LazyLock::new(|| {
+    let raws: Raws = data::read("wrappers.toml", FILE);
+    let mut entries = Vec::new();
+    for raw in raws.wrapper {
+        let names = data::full_names(&raw.names, &raw.verbs);
+        let name = data::keep_text(names.first().map_or("", String::as_str));
+        let wrapper = data::keep(compact(raw, name));
+        entries.extend(names.iter().map(|name| (data::keep_text(name), &*wrapper)));
+    }
+    ByName::new(entries)
+});
+
+fn compact(raw: Raw, name: &'static str) -> Wrapper {
+    let always = raw.elsewhere == "always";
+    let valued = format!("{} {} {}", raw.values, raw.reads, raw.writes);
+    Wrapper {
+        name,
+        kind: raw.kind,
+        flags: data::words(&raw.flags),
+        values: data::words(&valued),
+        attached: data::words(&raw.attached),
+        pairs: data::words(&raw.pairs),
+        operands: raw.operands,
+        instead: data::words(&raw.instead),
+        assignments: raw.assignments,
+        numbers: raw.numbers,
+        stops: raw.stops,
+        one_dash: raw.one_dash,
+        lenient: raw.lenient,
+        dashes: raw.dashes,
+        rest: data::words(&raw.rest),
+        program: raw.program.unwrap_or(true),
+        script: data::words(&raw.script),
+        cargo: data::words(&raw.cargo),
+        shell_arguments: raw.shell_arguments,
+        joins: raw.joins,
+        direct: data::words(&raw.direct),
+        shell: data::words(&raw.shell),
+        each: raw.each,
+        keys: raw.keys,
+        package: raw.package,
+        remote: raw.remote,
+        always_elsewhere: always,
+        elsewhere: if always { &[] } else { data::words(&raw.elsewhere) },
+        folders: data::words(&raw.folders),
+        reads: data::words(&raw.reads),
+        writes: data::words(&raw.writes),
+        mounts: data::words(&raw.mounts),
+        entrypoint: data::words(&raw.entrypoint),
+        escapes: data::remarked(raw.escapes),
+        opaque: data::remarked(raw.opaque),
+        spec: options::spec(&valued, &raw.flags, raw.one_dash),
+    }
+}
+
+/// The wrapper of this name, without regard to subcommands.
 pub(super) fn find(name: &str) -> Option<&'static Wrapper> {
-    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+    WRAPPERS.find(name).filter(|wrapper| wrapper.kind != Kind::Group)
+}
+
+/// Whether a program of this name is a wrapper, or has a subcommand that is one.
+pub(super) fn can_wrap(name: &str) -> bool {
+    find(name).is_some() || WRAPPERS.has_below(name)
+}
+
+/// The names of all wrappers and shells.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    WRAPPERS.names().chain(SHELLS.iter().copied())
 }
 
 /// Shells: they run a script.
-pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish"];
+pub(super) const SHELLS: &[&str] = &[
+    "ash", "bash", "csh", "dash", "fish", "ksh", "ksh93", "lksh", "mksh", "oksh", "osh", "posh", "rbash", "sh", "tcsh",
+    "yash", "zsh",
+];
+
+/// The wrapper that a command calls, and the number of the word that names it last: `docker -D compose exec` is 3.
+pub(super) fn resolve(name: &str, words: &[Word]) -> Option<(&'static Wrapper, usize)> {
+    if !WRAPPERS.has_below(name) {
+        return find(name).map(|wrapper| (wrapper, 0));
+    }
+    let mut spelled = name.to_owned();
+    let mut at = 0;
+    let mut found = find(name).map(|wrapper| (wrapper, 0));
+    while WRAPPERS.has_below(&spelled) {
+        let grammar = WRAPPERS.find(&spelled).unwrap_or(&*BARE);
+        let unwrapped = unwrap(grammar, words, at);
+        let next = |number: usize| {
+            let verb = words.get(number).and_then(Word::literal)?;
+            let longer = format!("{spelled} {verb}");
+            let known = WRAPPERS.find(&longer);
+            (known.is_some() || WRAPPERS.has_below(&longer)).then_some((longer, number, known))
+        };
+        let place = unwrapped.program?;
+        // Behind an option that is not known, its value may be taken for the subcommand: then a later word is it.
+        let toolchain = words
+            .get(place)
+            .and_then(Word::literal)
+            .is_some_and(|word| word.starts_with('+'));
+        let most = match unwrapped.unknown {
+            Some(_) => MOST_TRIED,
+            // `cargo +nightly watch`
+            None => 1 + usize::from(toolchain),
+        };
+        let Some((longer, number, known)) = (place..place + most).find_map(next) else {
+            return found;
+        };
+        if let Some(wrapper) = known.filter(|wrapper| wrapper.kind != Kind::Group) {
+            found = Some((wrapper, number));
+        }
+        spelled = longer;
+        at = number;
+    }
+    found
+}
+
+/// Most words tried as a subcommand behind an option that is not known.
+const MOST_TRIED: usize = 8;
+
+static BARE: LazyLock<Wrapper> = LazyLock::new(|| {
+    let raws: Raws = data::read("(built in)", "[[wrapper]]\nnames = \"\"\nkind = \"group\"\n");
+    let raw = raws.wrapper.into_iter().next();
+    raw.map_or_else(|| unreachable!("one entry stands above"), |raw| compact(raw, ""))
+});
 
 /// What the options of a wrapper say.
 #[derive(Debug, Default)]
 pub(super) struct Unwrapped {
-    /// Number of the word that names the program, counted from the wrapper's name; none if it names none.
+    /// Number of the word that names the program, counted from the first word; none if it names none.
     pub(super) program: Option<usize>,
     /// Options with their value's place.
     pub(super) options: Vec<(String, Option<Place>)>,
@@ -380,12 +341,89 @@ impl Unwrapped {
             .find(named)
             .and_then(|(_, place)| place.as_ref())
     }
+
+    /// The places of the values of these options.
+    pub(super) fn places<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Place> {
+        let named = |(name, _): &&(String, Option<Place>)| names.contains(&name.as_str());
+        self.options
+            .iter()
+            .filter(named)
+            .filter_map(|(_, place)| place.as_ref())
+    }
 }
 
-/// Finds the program behind a wrapper. `words` begins with the wrapper's name.
-pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word]) -> Unwrapped {
+impl Wrapper {
+    /// Whether the program runs in a directory that is not known, or not ours.
+    pub(super) fn is_elsewhere(&self, found: &Unwrapped) -> bool {
+        self.always_elsewhere || found.has(self.elsewhere)
+    }
+
+    /// The first option given by which it does more than run the program.
+    pub(super) fn escape(&self, found: &Unwrapped, words: &[Word]) -> Option<Remarked> {
+        self.escapes.iter().copied().find(|escape| {
+            found.options.iter().any(|(name, place)| {
+                let value = match place {
+                    Some(Place::Word(at)) => words.get(*at).map(Word::literal),
+                    Some(Place::Text(text)) => Some(Some(text.as_str())),
+                    None => None,
+                };
+                escape.covers(name, value)
+            })
+        })
+    }
+
+    /// The list that an option stands in, cut short or whole.
+    fn takes(&self, name: &str) -> Option<Takes> {
+        let lists = [
+            (self.values, Takes::Value),
+            (self.flags, Takes::Nothing),
+            (self.attached, Takes::Attached),
+            (self.pairs, Takes::Two),
+        ];
+        let exact = lists.iter().find(|(list, _)| list.contains(&name));
+        if let Some((_, takes)) = exact {
+            return Some(*takes);
+        }
+        if name.len() < 3 || !name.starts_with("--") || self.one_dash {
+            return None;
+        }
+        // A beginning means one option; where it could mean several, the program refuses, so their kinds must agree.
+        let mut meant = lists
+            .iter()
+            .filter(|(list, _)| list.iter().any(|option| option.starts_with(name)))
+            .map(|(_, takes)| *takes);
+        let takes = meant.next()?;
+        meant.next().is_none().then_some(takes)
+    }
+
+    /// The whole name of an option that is cut short.
+    fn whole<'n>(&self, name: &'n str) -> &'n str
+    where
+        'static: 'n,
+    {
+        let lists = [self.values, self.flags, self.attached, self.pairs];
+        if lists.iter().any(|list| list.contains(&name)) || self.one_dash || name.len() < 3 {
+            return name;
+        }
+        let mut options = lists.into_iter().flatten();
+        options
+            .find(|option| option.starts_with(name))
+            .map_or(name, |option| *option)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Value,
+    Two,
+    Attached,
+}
+
+/// Finds the program behind a wrapper, whose name is the word of number `start`.
+pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word], start: usize) -> Unwrapped {
     let mut found = Unwrapped::default();
-    let mut at = 1;
+    let mut at = start + 1;
     let mut operands = wrapper.operands;
     while let Some(word) = words.get(at) {
         let text = match word {
@@ -393,8 +431,12 @@ pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word]) -> Unwrapped {
             Word::Dynamic { source, .. } => {
                 // An option or an assignment whose value is not known; anything else is the program's place.
                 let source = source.trim_start_matches(['"', '\'']);
-                if source.starts_with('-') {
-                    found.unknown.get_or_insert_with(|| source.to_owned());
+                if source.starts_with('-') && !(wrapper.stops && operands < wrapper.operands) {
+                    let name = source.split('=').next().unwrap_or_default();
+                    let valued = source.contains('=') && wrapper.takes(name).is_some();
+                    if !valued {
+                        found.unknown.get_or_insert_with(|| source.to_owned());
+                    }
                 } else if wrapper.assignments && is_assignment(source) {
                     found.assignments.push(at);
                 } else if operands > 0 {
@@ -407,10 +449,15 @@ pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word]) -> Unwrapped {
                 continue;
             }
         };
+        if wrapper.rest.contains(&text) {
+            at += 1;
+            found.program = (at < words.len()).then_some(at);
+            return found;
+        }
         if text == "--" {
             at += 1;
             // Operands and assignments may still follow.
-            while operands > 0 && at < words.len() {
+            while operands > 0 && !wrapper.dashes && at < words.len() {
                 found.operands.push(at);
                 operands -= 1;
                 at += 1;
@@ -419,24 +466,31 @@ pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word]) -> Unwrapped {
                 found.assignments.push(at);
                 at += 1;
             }
-            break;
+            found.program = (at < words.len()).then_some(at);
+            return found;
         }
-        if text.len() > 1 && text.starts_with('-') {
+        let options_over = wrapper.stops && operands < wrapper.operands;
+        if text.len() > 1 && text.starts_with('-') && !options_over {
+            let before = found.options.len();
             at = option(wrapper, text, at, &mut found);
+            let given = found.options.get(before..).unwrap_or_default();
+            if given.iter().any(|(name, _)| wrapper.instead.contains(&name.as_str())) {
+                operands = operands.saturating_sub(1);
+            }
         } else if wrapper.assignments && is_assignment(text) {
             found.assignments.push(at);
             at += 1;
-        } else if text == "-" && wrapper.name == "env" {
+        } else if text == "-" && (wrapper.name == "env" || wrapper.flags.contains(&"-")) {
             at += 1;
-        } else if operands > 0 {
+        } else if operands > 0 || wrapper.dashes || !wrapper.program || !wrapper.rest.is_empty() {
             found.operands.push(at);
-            operands -= 1;
+            operands = operands.saturating_sub(1);
             at += 1;
         } else {
             break;
         }
     }
-    found.program = (at < words.len()).then_some(at);
+    found.program = (at < words.len() && wrapper.rest.is_empty()).then_some(at);
     found
 }
 
@@ -447,27 +501,34 @@ fn is_assignment(text: &str) -> bool {
 
 /// Reads one option word; gives the number of the word after it.
 fn option(wrapper: &Wrapper, text: &str, at: usize, found: &mut Unwrapped) -> usize {
-    if let Some(long) = text.strip_prefix("--") {
-        let (name, value) = match long.split_once('=') {
+    if text.starts_with("--") || wrapper.one_dash {
+        let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
-            None => (long, None),
+            None => (text, None),
         };
-        let option = format!("--{name}");
-        if let Some(value) = value {
-            if !wrapper.long_valued.contains(&name) && !wrapper.long_flags.contains(&name) {
-                found.unknown.get_or_insert_with(|| option.clone());
-            }
-            found.options.push((option, Some(Place::Text(value.to_owned()))));
-        } else if wrapper.long_valued.contains(&name) {
-            found.options.push((option, Some(Place::Word(at + 1))));
-            return at + 2;
-        } else {
-            if !wrapper.long_flags.contains(&name) {
-                found.unknown.get_or_insert_with(|| option.clone());
-            }
-            found.options.push((option, None));
+        let takes = wrapper.takes(name);
+        if takes.is_none() && !wrapper.lenient {
+            found.unknown.get_or_insert_with(|| name.to_owned());
         }
-        return at + 1;
+        let whole = wrapper.whole(name).to_owned();
+        if let Some(value) = value {
+            found.options.push((whole, Some(Place::Text(value.to_owned()))));
+            return at + 1;
+        }
+        return match takes {
+            Some(Takes::Value) => {
+                found.options.push((whole, Some(Place::Word(at + 1))));
+                at + 2
+            }
+            Some(Takes::Two) => {
+                found.options.push((whole, Some(Place::Word(at + 1))));
+                at + 3
+            }
+            _ => {
+                found.options.push((whole, None));
+                at + 1
+            }
+        };
     }
     let letters = text.get(1..).unwrap_or_default();
     if wrapper.numbers
@@ -478,78 +539,39 @@ fn option(wrapper: &Wrapper, text: &str, at: usize, found: &mut Unwrapped) -> us
     {
         return at + 1;
     }
+    // A cluster that is listed as it stands: `-dm` of screen, `-ws` of npm.
+    if letters.len() > 1 && wrapper.flags.contains(&text) {
+        found.options.push((text.to_owned(), None));
+        return at + 1;
+    }
     for (offset, letter) in letters.char_indices() {
         let name = format!("-{letter}");
         let rest = letters.get(offset + letter.len_utf8()..).unwrap_or_default();
-        if wrapper.valued.contains(letter) {
-            if rest.is_empty() {
+        match wrapper.takes(&name) {
+            Some(Takes::Value | Takes::Two) if rest.is_empty() => {
                 found.options.push((name, Some(Place::Word(at + 1))));
                 return at + 2;
             }
-            found.options.push((name, Some(Place::Text(rest.to_owned()))));
-            return at + 1;
+            Some(Takes::Value | Takes::Two) => {
+                let value = rest.strip_prefix('=').filter(|_| wrapper.stops).unwrap_or(rest);
+                found.options.push((name, Some(Place::Text(value.to_owned()))));
+                return at + 1;
+            }
+            Some(Takes::Attached) => {
+                found
+                    .options
+                    .push((name, (!rest.is_empty()).then(|| Place::Text(rest.to_owned()))));
+                return at + 1;
+            }
+            Some(Takes::Nothing) => found.options.push((name, None)),
+            None => {
+                found.unknown.get_or_insert_with(|| name.clone());
+                found.options.push((name, None));
+            }
         }
-        if wrapper.attached.contains(letter) {
-            found
-                .options
-                .push((name, (!rest.is_empty()).then(|| Place::Text(rest.to_owned()))));
-            return at + 1;
-        }
-        if !wrapper.flags.contains(letter) {
-            found.unknown.get_or_insert_with(|| name.clone());
-        }
-        found.options.push((name, None));
     }
     at + 1
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn program(line: &str) -> Option<&str> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let wrapper = find(words.first()?)?;
-        let texts: Vec<Word> = words.iter().map(|word| Word::Literal((*word).to_owned())).collect();
-        let found = unwrap(wrapper, &texts);
-        assert_eq!(found.unknown, None, "{line}");
-        words.get(found.program?).copied()
-    }
-
-    #[test]
-    fn options_with_values_are_skipped() {
-        for line in [
-            "timeout -k 5 -s KILL 10 rm x",
-            "timeout --kill-after=5 --foreground 10 rm x",
-            "env -i -u HOME A=1 B= rm x",
-            "env -- A=1 rm x",
-            "nice -n 5 rm x",
-            "nice -5 rm x",
-            "nice --adjustment=5 rm x",
-            "sudo -n -u root -- rm x",
-            "sudo -nu root A=1 rm x",
-            "xargs -0 -n1 -P 4 -I {} rm x",
-            "stdbuf -oL -e 0 rm x",
-            "flock -n lock rm x",
-            "ionice -c2 -n 7 rm x",
-            "exec -a ls rm x",
-            "setsid -w rm x",
-            "chrt -b 0 rm x",
-        ] {
-            assert_eq!(program(line), Some("rm"), "{line}");
-        }
-    }
-
-    #[test]
-    fn an_option_outside_the_table_is_told() {
-        let words = ["x", "--new", "rm"].map(|word| Word::Literal(word.to_owned()));
-        let found = unwrap(&PLAIN, &words);
-        assert_eq!((found.unknown.as_deref(), found.program), (Some("--new"), Some(2)));
-    }
-
-    #[test]
-    fn a_wrapper_alone_runs_nothing() {
-        assert_eq!(program("env A=1"), None);
-        assert_eq!(program("nice"), None);
-    }
-}
+mod tests;

@@ -9,8 +9,9 @@ use portcullis_policy::{
     AbsPath, Decision, DocumentOrigin, EffectiveRuleset, Facts, Layer, Mode, PolicyDocument, Request, ToolCall,
     call::normalise,
     evaluate,
-    facts::{PathFact, PathKind, Repository},
+    facts::{Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repository, Tree},
     facts_needed,
+    mode::Session,
     request::{Interactivity, Workspace},
 };
 use serde_json::{Value, json};
@@ -79,8 +80,41 @@ pub(crate) fn facts(call: &ToolCall, workspace: &Workspace) -> Facts {
             root: workspace.root.clone(),
             executing_keys: Vec::new(),
         },
+        // The server that the agent means, approved.
+        mcp_servers: needed
+            .mcp_servers
+            .first()
+            .map(|name| server(name))
+            .into_iter()
+            .collect(),
         project_trusted: true,
+        trees: needed
+            .trees
+            .into_iter()
+            .map(|tree| {
+                let empty = Tree {
+                    complete: true,
+                    ..Tree::default()
+                };
+                (tree.folder, empty)
+            })
+            .collect(),
         ..Facts::default()
+    }
+}
+
+/// An approved MCP server of the person's own.
+pub(crate) fn server(name: &str) -> McpServer {
+    McpServer {
+        name: name.to_owned(),
+        launch: Launch::Command {
+            words: vec![format!("mcp-{name}")],
+            environment: Vec::new(),
+        },
+        place: ConfiguredIn::User,
+        file: "/home/dev/.claude.json".to_owned(),
+        read_only_tools: std::collections::BTreeSet::new(),
+        approval: Approval::Given,
     }
 }
 
@@ -94,6 +128,7 @@ pub(crate) fn request(call: ToolCall, mode: Mode) -> Request {
         workspace,
         call,
         facts,
+        session: Session::default(),
         sandboxed_execution: false,
     }
 }

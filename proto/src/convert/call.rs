@@ -9,6 +9,7 @@ use std::{fmt, time::Duration};
 use portcullis_policy::{
     AbsPath, Action, EffectiveRuleset, Fault, PolicyDocument, Request, ToolCall,
     call::{normalise, working_directory},
+    mode::Session,
     request::Workspace,
     shell,
 };
@@ -123,6 +124,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
         session_rules,
         execution,
         facts,
+        plan_file,
         ..
     } = message;
     let agent = check::present("agent", agent)?;
@@ -133,6 +135,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
     check::length("call.tool_use_id", &wire_call.tool_use_id, 256)?;
     let mode_stated = mode != i32::from(v1::Mode::Unspecified);
     let mode = mode_from_wire(mode)?;
+    let plan_file = check::optional_path("plan_file", &plan_file, check::MAX_PATH)?;
     let interactivity = interactivity_from_wire(interactivity)?;
     let session_document = session_rules.map(session_document).transpose()?.flatten();
     let execution = execution.map(|wire| execution_of(wire, &call)).transpose()?;
@@ -146,6 +149,10 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
             workspace,
             call,
             facts,
+            session: Session {
+                plan_file,
+                ..Session::default()
+            },
             sandboxed_execution: execution.is_some(),
         },
         mode_stated,
@@ -233,18 +240,25 @@ fn other_folder(agent: &str, call: &ToolCall, workspace: &Workspace) -> Result<O
 
 /// The rules of the session's flags as a document; `None` if there are none.
 fn session_document(rules: v1::SessionRules) -> Result<Option<PolicyDocument>, InvalidMessage> {
-    let v1::SessionRules { allow, deny } = rules;
+    let v1::SessionRules {
+        allow,
+        deny,
+        approve_mcp_servers,
+    } = rules;
     for (field, list) in [("session_rules.allow", &allow), ("session_rules.deny", &deny)] {
         check::count(field, list, MAX_SESSION_RULES)?;
         for (at, rule) in list.iter().enumerate() {
             check::length(&format!("{field}[{at}]"), rule, MAX_RULE)?;
         }
     }
-    if allow.is_empty() && deny.is_empty() {
+    if allow.is_empty() && deny.is_empty() && !approve_mcp_servers {
         return Ok(None);
     }
     EffectiveRuleset::session_document(&allow, &deny)
-        .map(Some)
+        .map(|mut document| {
+            document.settings.controls.approve_mcp_servers = approve_mcp_servers;
+            Some(document)
+        })
         .map_err(|faults| session_fault(&allow, &deny, &faults))
 }
 

@@ -1,6 +1,9 @@
 //! The answer in the domain to the answer on the wire. Everything is redacted on the way.
 
-use portcullis_policy::{Decision, RuleRef, TraceEntry, Verdict};
+use portcullis_policy::{
+    Decision, RuleRef, TraceEntry, Verdict,
+    explain::{Explanation, PartExplanation, Standing, Step},
+};
 
 use super::{
     text::clean,
@@ -16,6 +19,9 @@ const MAX_MESSAGE: usize = 3 * MAX_TEXT;
 
 /// Most entries of a trace. A line can hold 100,000 commands; nobody reads as many, and the record would not fit.
 const MAX_TRACE: usize = 200;
+
+/// Most rules that are named for one part.
+const MAX_RULES: usize = 64;
 
 /// Most steps that say how a part was reached.
 const MAX_SEEN_THROUGH: usize = 40;
@@ -47,7 +53,65 @@ pub fn explanation_to_wire(decision: &Decision) -> v1::ExplainResponse {
         user_message: clean(&decision.user_message, MAX_MESSAGE),
         agent_message: clean(&decision.agent_message, MAX_MESSAGE),
         suggested_rules: suggested_rules(&decision.suggested_rules),
-        policy_version: 0,
+        ..Default::default()
+    }
+}
+
+/// Adds to an explanation which rules speak about each part, and what would turn the answer.
+pub fn add_reasons(wire: &mut v1::ExplainResponse, explanation: &Explanation) {
+    // Where the trace was cut, its last entry stands for several parts and none of them.
+    let whole = explanation.decision.left_out == 0 && explanation.parts.len() <= MAX_TRACE;
+    let shown = if whole { MAX_TRACE } else { MAX_TRACE - 1 };
+    wire.parts = explanation.parts.iter().take(shown).map(part_to_wire).collect();
+    wire.changes = explanation
+        .changes
+        .iter()
+        // A change with a hole in it would be another change.
+        .filter_map(|change| {
+            let steps: Option<Vec<_>> = change.steps.iter().map(step_to_wire).collect();
+            Some(v1::Change {
+                steps: steps?,
+                would_be: effect_of(change.verdict).into(),
+            })
+        })
+        .collect();
+    wire.no_change = explanation
+        .no_change
+        .as_deref()
+        .map(|why| clean(why, MAX_MESSAGE))
+        .unwrap_or_default();
+}
+
+fn step_to_wire(step: &Step) -> Option<v1::ChangeStep> {
+    let added_rule = match step {
+        Step::AddRule { rule, .. } if clean(rule, MAX_TEXT) == *rule => rule.clone(),
+        Step::AddRule { .. } => return None,
+        _ => String::new(),
+    };
+    Some(v1::ChangeStep {
+        text: clean(&step.to_string(), MAX_TEXT),
+        added_rule,
+    })
+}
+
+fn part_to_wire(part: &PartExplanation) -> v1::PartExplanation {
+    v1::PartExplanation {
+        standing: match part.standing {
+            Standing::Allowed => v1::Standing::Allowed,
+            Standing::Forbidden => v1::Standing::Forbidden,
+            Standing::NothingMatched => v1::Standing::NothingMatched,
+            Standing::Unknown => v1::Standing::Unknown,
+        }
+        .into(),
+        rules: part
+            .rules
+            .iter()
+            .take(MAX_RULES)
+            .map(|matching| v1::MatchingRule {
+                rule: Some(rule_to_wire(&matching.rule)),
+                decided: matching.decided,
+            })
+            .collect(),
     }
 }
 

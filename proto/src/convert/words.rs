@@ -3,10 +3,10 @@
 //! Numbers that the wire does not define are refused, never read as something near.
 
 use portcullis_policy::{
-    DecidedBy, Layer, Mode, Verdict, facts::PathKind, facts::SandboxOffer, request::Interactivity,
+    DecidedBy, Layer, Mode, Verdict, facts::PathKind, facts::SandboxOffer, import::Format, request::Interactivity,
 };
 
-use super::InvalidMessage;
+use super::{InvalidMessage, facts::DocumentFormat};
 use crate::v1;
 
 /// A verdict on the wire.
@@ -41,6 +41,11 @@ pub fn mode_of(mode: Mode) -> v1::Mode {
         Mode::Plan => v1::Mode::Plan,
         Mode::DontAsk => v1::Mode::DontAsk,
         Mode::Bypass => v1::Mode::Bypass,
+        Mode::Auto => v1::Mode::Auto,
+        Mode::AutoReview => v1::Mode::AutoReview,
+        Mode::Allowlist => v1::Mode::Allowlist,
+        Mode::AllowlistSandbox => v1::Mode::AllowlistSandbox,
+        Mode::RunEverything => v1::Mode::RunEverything,
     }
 }
 
@@ -55,6 +60,11 @@ pub fn mode_from_wire(mode: i32) -> Result<Mode, InvalidMessage> {
         Ok(v1::Mode::Plan) => Ok(Mode::Plan),
         Ok(v1::Mode::DontAsk) => Ok(Mode::DontAsk),
         Ok(v1::Mode::Bypass) => Ok(Mode::Bypass),
+        Ok(v1::Mode::Auto) => Ok(Mode::Auto),
+        Ok(v1::Mode::AutoReview) => Ok(Mode::AutoReview),
+        Ok(v1::Mode::Allowlist) => Ok(Mode::Allowlist),
+        Ok(v1::Mode::AllowlistSandbox) => Ok(Mode::AllowlistSandbox),
+        Ok(v1::Mode::RunEverything) => Ok(Mode::RunEverything),
         Err(_) => Err(unknown("mode", mode)),
     }
 }
@@ -109,6 +119,27 @@ pub fn layer_from_wire(layer: i32) -> Result<Layer, InvalidMessage> {
     }
 }
 
+/// The format of a host's document.
+///
+/// # Errors
+/// If the number stands for none.
+pub(super) fn document_format_from_wire(format: i32) -> Result<DocumentFormat, InvalidMessage> {
+    use v1::DocumentFormat as Wire;
+    Ok(match Wire::try_from(format) {
+        Ok(Wire::Native) => DocumentFormat::Native,
+        Ok(Wire::IgnoreFile) => DocumentFormat::Ignore,
+        Ok(Wire::ClaudeSettings) => DocumentFormat::Agent(Format::ClaudeSettings),
+        Ok(Wire::CuspSettings) => DocumentFormat::Agent(Format::Cusp),
+        Ok(Wire::CursorCli) => DocumentFormat::Agent(Format::CursorCli),
+        Ok(Wire::CursorPermissions) => DocumentFormat::Agent(Format::CursorDesktop),
+        Ok(Wire::CodexRules) => DocumentFormat::Agent(Format::CodexRules),
+        Ok(Wire::CodexConfig) => DocumentFormat::Agent(Format::CodexConfig),
+        Ok(Wire::CodexRequirements) => DocumentFormat::Agent(Format::CodexRequirements),
+        Ok(Wire::GeminiPolicy) => DocumentFormat::Agent(Format::GeminiPolicy),
+        Ok(Wire::Unspecified) | Err(_) => return Err(unknown("document format", format)),
+    })
+}
+
 /// Who decided, on the wire.
 #[must_use]
 pub fn decided_by_of(decided_by: DecidedBy) -> v1::DecidedBy {
@@ -118,6 +149,7 @@ pub fn decided_by_of(decided_by: DecidedBy) -> v1::DecidedBy {
         DecidedBy::Protection => v1::DecidedBy::Protection,
         DecidedBy::Control => v1::DecidedBy::Control,
         DecidedBy::Sandbox => v1::DecidedBy::Sandbox,
+        DecidedBy::Classifier => v1::DecidedBy::Classifier,
         DecidedBy::Failure => v1::DecidedBy::Failure,
     }
 }
@@ -133,6 +165,7 @@ pub fn decided_by_from_wire(decided_by: i32) -> Result<DecidedBy, InvalidMessage
         Ok(v1::DecidedBy::Protection) => Ok(DecidedBy::Protection),
         Ok(v1::DecidedBy::Control) => Ok(DecidedBy::Control),
         Ok(v1::DecidedBy::Sandbox) => Ok(DecidedBy::Sandbox),
+        Ok(v1::DecidedBy::Classifier) => Ok(DecidedBy::Classifier),
         Ok(v1::DecidedBy::Failure) => Ok(DecidedBy::Failure),
         Ok(v1::DecidedBy::Unspecified) | Err(_) => Err(unknown("decided_by", decided_by)),
     }
@@ -216,6 +249,7 @@ mod tests {
             DecidedBy::Protection,
             DecidedBy::Control,
             DecidedBy::Sandbox,
+            DecidedBy::Classifier,
             DecidedBy::Failure,
         ] {
             assert_eq!(decided_by_from_wire(decided_by_of(who).into()), Ok(who));

@@ -45,7 +45,12 @@ const CLAUDE: &[Place] = {
     use DocumentFormat::ClaudeSettings as Settings;
     &[
         place(Layer::User, Base::System, "claude-code/managed-settings.json", Settings),
-        place(Layer::User, Base::System, "claude-code/managed-settings.d/*.json", Settings),
+        place(
+            Layer::User,
+            Base::System,
+            "claude-code/managed-settings.d/*.json",
+            Settings,
+        ),
         place(Layer::User, Base::Home, ".claude/settings.json", Settings),
         place(Layer::Project, Base::Start, ".claude/settings.json", Settings),
         // Claude Code itself looks for this one at the root of the repository.
@@ -87,9 +92,24 @@ const CODEX: &[Place] = &[
         "codex/requirements.toml",
         DocumentFormat::CodexRequirements,
     ),
-    place(Layer::User, Base::Home, ".codex/config.toml", DocumentFormat::CodexConfig),
-    place(Layer::User, Base::Home, ".codex/rules/*.rules", DocumentFormat::CodexRules),
-    place(Layer::Project, Base::Project, ".codex/rules/*.rules", DocumentFormat::CodexRules),
+    place(
+        Layer::User,
+        Base::Home,
+        ".codex/config.toml",
+        DocumentFormat::CodexConfig,
+    ),
+    place(
+        Layer::User,
+        Base::Home,
+        ".codex/rules/*.rules",
+        DocumentFormat::CodexRules,
+    ),
+    place(
+        Layer::Project,
+        Base::Project,
+        ".codex/rules/*.rules",
+        DocumentFormat::CodexRules,
+    ),
 ];
 
 const GEMINI: &[Place] = {

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use portcullis_policy::PolicyDocument;
+use portcullis_policy::{DocumentOrigin, PolicyDocument};
 use portcullis_proto::v1::{Agent, DocumentFormat, HostDocument, Layer};
 
 use super::agents::{self, Base, Place};
@@ -46,21 +46,60 @@ pub fn read(places: &Places, caller: Caller<'_>, failures: &mut Vec<String>) -> 
     }
     let mut documents = Vec::new();
     for (layer, path, within, format) in wanted {
-        match read_one(&path, within) {
-            Ok(None) => {}
-            Ok(Some(content)) => match path.into_os_string().into_string() {
-                Ok(path) => documents.push(HostDocument {
-                    layer: layer.into(),
-                    path,
-                    content,
-                    format: format.into(),
-                }),
-                Err(path) => failures.push(format!("the name of `{}` is not UTF-8", path.display())),
-            },
-            Err(error) => failures.push(format!("cannot read the policy document `{}`: {error}", path.display())),
+        one(layer, path, within, format, &mut documents, failures);
+    }
+    if let Some(project) = caller.project {
+        let around = documents.iter().any(asks_for_ignore_files_around);
+        let folders = project.ancestors().take(if around { MAX_FOLDERS } else { 1 });
+        for folder in folders.collect::<Vec<_>>() {
+            let path = folder.join(PolicyDocument::IGNORE_FILE);
+            let format = DocumentFormat::IgnoreFile;
+            one(Layer::Project, path, Some(folder), format, &mut documents, failures);
         }
     }
     documents
+}
+
+/// Most folders whose ignore files are read, the project's own included.
+const MAX_FOLDERS: usize = 8;
+
+/// Whether the user's document wants the ignore files of the folders around the project. What of it cannot be read is a
+/// fault that rules out any allow, so nothing is lost by not reading them then.
+fn asks_for_ignore_files_around(document: &HostDocument) -> bool {
+    let origin = DocumentOrigin {
+        layer: portcullis_policy::Layer::User,
+        name: document.path.clone(),
+        folder: None,
+    };
+    (document.layer(), document.format()) == (Layer::User, DocumentFormat::Native)
+        && std::str::from_utf8(&document.content)
+            .ok()
+            .and_then(|text| PolicyDocument::parse(text, origin).ok())
+            .is_some_and(|document| document.settings.hierarchical_ignore == Some(true))
+}
+
+/// Reads one, if it is there.
+fn one(
+    layer: Layer,
+    path: PathBuf,
+    within: Option<&Path>,
+    format: DocumentFormat,
+    documents: &mut Vec<HostDocument>,
+    failures: &mut Vec<String>,
+) {
+    match read_one(&path, within) {
+        Ok(None) => {}
+        Ok(Some(content)) => match path.into_os_string().into_string() {
+            Ok(path) => documents.push(HostDocument {
+                layer: layer.into(),
+                path,
+                content,
+                format: format.into(),
+            }),
+            Err(path) => failures.push(format!("the name of `{}` is not UTF-8", path.display())),
+        },
+        Err(error) => failures.push(format!("cannot read the policy document `{}`: {error}", path.display())),
+    }
 }
 
 /// The files of a place, whether they are there or not.
@@ -103,12 +142,16 @@ fn with_ending(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let fits = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(ending));
+        let fits = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().ends_with(ending));
         if fits {
             files.push(path);
         }
         if files.len() > MAX_FILES {
-            return Err(io::Error::other(format!("it holds more than {MAX_FILES} files `*{ending}`")));
+            return Err(io::Error::other(format!(
+                "it holds more than {MAX_FILES} files `*{ending}`"
+            )));
         }
     }
     files.sort();
@@ -252,16 +295,41 @@ mod tests {
             (Layer::Project, "p/.claude/settings.json", claude),
             (Layer::Local, "p/.claude/settings.local.json", claude),
         ];
-        assert_eq!(found, expected.map(|(layer, path, format)| (layer, path.to_owned(), format)));
+        assert_eq!(
+            found,
+            expected.map(|(layer, path, format)| (layer, path.to_owned(), format))
+        );
 
         let (found, _) = host.gather("claude", "p/sub");
         let of_the_project: Vec<_> = found.iter().filter(|(layer, ..)| *layer == Layer::Project).collect();
-        assert_eq!(of_the_project, [&(Layer::Project, "p/sub/.claude/settings.json".to_owned(), claude)]);
+        assert_eq!(
+            of_the_project,
+            [&(Layer::Project, "p/sub/.claude/settings.json".to_owned(), claude)]
+        );
 
         let (found, _) = host.gather("codex", "p");
         let names: Vec<&str> = found.iter().map(|(_, path, _)| path.as_str()).collect();
         assert_eq!(names, ["home/.codex/rules/a.rules", "home/.codex/rules/b.rules"]);
         assert_eq!(host.gather("my-agent", "p").0, []);
+    }
+
+    #[test]
+    fn ignore_files_around_the_project_count_only_where_the_person_says_so() {
+        let host = Host::new();
+        host.write("p/.cursorignore", "own\n");
+        // The folder around the project is the host's root here.
+        host.write(".cursorignore", "around\n");
+        let count = || {
+            let (documents, failures) = host.gather("my-agent", "p");
+            assert!(failures.is_empty(), "{failures:?}");
+            let ignore = documents
+                .iter()
+                .filter(|(.., format)| *format == DocumentFormat::IgnoreFile);
+            ignore.count()
+        };
+        assert_eq!(count(), 1);
+        host.write("config/policy.jsonc", r#"{"ignore": {"hierarchical": true}}"#);
+        assert_eq!(count(), 2);
     }
 
     #[test]

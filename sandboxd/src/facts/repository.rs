@@ -14,14 +14,14 @@ const MAX_KEYS: usize = 1024;
 
 /// A repository's places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Repository {
+pub(super) struct Repository {
     /// The work tree's root, or the bare repository itself.
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// This work tree's own git folder.
-    git_folder: PathBuf,
+    pub(super) git_folder: PathBuf,
 }
 
-enum Search {
+pub(super) enum Search {
     None,
     Found(Repository),
     /// There is something, and it is not understood.
@@ -57,7 +57,7 @@ pub fn project_root(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-fn search(from: &Path) -> Search {
+pub(super) fn search(from: &Path) -> Search {
     let Ok(start) = from.canonicalize() else {
         return Search::Unknown;
     };
@@ -95,13 +95,7 @@ fn search(from: &Path) -> Search {
 
 /// All executing keys of a repository; `None` if its configuration cannot be read.
 fn executing_keys(git_folder: &Path) -> Option<Vec<String>> {
-    let common = match gitconfig::read_bounded(&git_folder.join("commondir")) {
-        Some(text) => git_folder
-            .join(String::from_utf8(text).ok()?.trim())
-            .canonicalize()
-            .ok()?,
-        None => git_folder.to_path_buf(),
-    };
+    let common = common_folder(git_folder)?;
     let mut keys = Vec::new();
     for file in [common.join("config"), git_folder.join("config.worktree")] {
         if file.symlink_metadata().is_err() {
@@ -118,6 +112,17 @@ fn executing_keys(git_folder: &Path) -> Option<Vec<String>> {
         keys.push(format!("hooks/{READING_HOOK}"));
     }
     (keys.len() <= MAX_KEYS).then_some(keys)
+}
+
+/// The git folder that all work trees share; `None` if it cannot be told.
+pub(super) fn common_folder(git_folder: &Path) -> Option<PathBuf> {
+    match gitconfig::read_bounded(&git_folder.join("commondir")) {
+        Some(text) => git_folder
+            .join(String::from_utf8(text).ok()?.trim())
+            .canonicalize()
+            .ok(),
+        None => Some(git_folder.to_path_buf()),
+    }
 }
 
 /// See githooks(5).

@@ -44,11 +44,11 @@ pub fn common_folder(file: &Path) -> Option<PathBuf> {
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Setting {
+pub(crate) struct Setting {
     /// Section, subsection and key joined by dots; section and key in lower case.
-    name: String,
+    pub(crate) name: String,
     /// The value, unquoted.
-    value: String,
+    pub(crate) value: String,
 }
 
 /// The keys that make git run a program or read further files, each once, in the order of the file.
@@ -142,12 +142,12 @@ fn executes(name: &str) -> bool {
 }
 
 /// Stands for a line that git would refuse: what follows it is not known to be harmless.
-const UNREADABLE: &str = "unreadable";
+pub(crate) const UNREADABLE: &str = "unreadable";
 
 /// All settings that git would find, by git's own grammar, character by character.
 ///
 /// git stops at a line it cannot read. Here it counts as an executing key, and reading goes on behind it.
-fn settings(text: &[u8]) -> Vec<Setting> {
+pub(crate) fn settings(text: &[u8]) -> Vec<Setting> {
     let text = String::from_utf8_lossy(text).replace("\r\n", "\n");
     let mut reader = Reader {
         rest: text.strip_prefix('\u{feff}').unwrap_or(&text).chars().peekable(),

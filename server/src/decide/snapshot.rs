@@ -11,8 +11,8 @@ use std::{
 };
 
 use lru::LruCache;
-use portcullis_policy::{EffectiveRuleset, Fault, PolicyDocument};
-use portcullis_proto::convert::{HostDocument, Question};
+use portcullis_policy::{EffectiveRuleset, Fault, PolicyDocument, import::import};
+use portcullis_proto::convert::{DocumentFormat, HostDocument, Question};
 use sha2::{Digest as _, Sha256};
 
 use crate::policies::{TeamPolicy, Unusable};
@@ -36,6 +36,8 @@ pub struct Snapshots {
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) ruleset: Arc<EffectiveRuleset>,
+    /// What it was merged from.
+    pub(super) documents: Vec<Arc<PolicyDocument>>,
     /// Documents with faults, of which only denies and asks count: `file:line:column: fault`, the first fault of each.
     pub(super) faults: Vec<String>,
 }
@@ -73,6 +75,7 @@ impl Snapshots {
             parts.add(&key);
         }
         if let Some(session) = &question.session_document {
+            parts.add(&[u8::from(session.settings.controls.approve_mcp_servers)]);
             for rule in &session.rules {
                 parts.add(rule.effect.to_string().as_bytes());
                 parts.add(rule.source.text.as_bytes());
@@ -82,30 +85,54 @@ impl Snapshots {
         let key = parts.finish();
         // The lock is not held while a ruleset is merged: two callers may both do it, and the result is the same.
         if let Some(ruleset) = lock(&self.rulesets).get(&key).cloned() {
-            return Ok(Compiled { ruleset, faults });
+            return Ok(Compiled {
+                ruleset,
+                documents,
+                faults,
+            });
         }
         let ruleset = Arc::new(EffectiveRuleset::merge(&documents, trusted));
         lock(&self.rulesets).put(key, ruleset.clone());
-        Ok(Compiled { ruleset, faults })
+        Ok(Compiled {
+            ruleset,
+            documents,
+            faults,
+        })
     }
 
     fn read(&self, key: Key, document: &HostDocument) -> ReadDocument {
         if let Some(read) = lock(&self.documents).get(&key).cloned() {
             return read;
         }
-        let read = match PolicyDocument::parse(&document.text, document.origin.clone()) {
-            Ok(read) => ReadDocument {
-                document: Arc::new(read),
-                faults: Arc::default(),
-            },
-            // What it surely denies stays denied; what it may deny besides is why nothing is allowed.
-            Err(faults) => ReadDocument {
-                document: Arc::new(PolicyDocument::restrictions(&document.text, document.origin.clone())),
-                faults: faults.into(),
-            },
-        };
+        let read = read_document(document);
         lock(&self.documents).put(key, read.clone());
         read
+    }
+}
+
+/// Reads a document as far as it can be read.
+fn read_document(document: &HostDocument) -> ReadDocument {
+    let (text, origin) = (&*document.text, document.origin.clone());
+    let (document, faults) = match document.format {
+        DocumentFormat::Native => match PolicyDocument::parse(text, origin.clone()) {
+            Ok(read) => (read, Vec::new()),
+            // What it surely denies stays denied; what it may deny besides is why nothing is allowed.
+            Err(faults) => (PolicyDocument::restrictions(text, origin), faults),
+        },
+        DocumentFormat::Ignore => PolicyDocument::parse_ignore_file(text, origin),
+        DocumentFormat::Agent(format) => {
+            let imported = import(format, text, origin);
+            let faults = imported.faults();
+            let mut document = imported.document;
+            // The files are those of the agent that calls, so the mode it starts in may count here; a mode that the agent
+            // states goes before it.
+            document.settings.default_mode = document.settings.default_mode.or(imported.mode);
+            (document, faults)
+        }
+    };
+    ReadDocument {
+        document: Arc::new(document),
+        faults: faults.into(),
     }
 }
 
@@ -131,6 +158,7 @@ fn document_key(document: &HostDocument) -> Key {
     let origin = &document.origin;
     let mut key = KeyBuilder::new("document");
     key.add(&document.digest);
+    key.add(format!("{:?}", document.format).as_bytes());
     key.add(origin.layer.to_string().as_bytes());
     key.add(origin.name.as_bytes());
     key.add(origin.folder.as_ref().map_or("", |folder| folder.as_str()).as_bytes());

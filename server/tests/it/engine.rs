@@ -23,6 +23,7 @@ async fn push(server: &Running, text: &str) {
 
 fn with_user_rules(command: &str, text: &str) -> v1::DecideRequest {
     let document = v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
         layer: v1::Layer::User.into(),
         path: "/home/p/.config/portcullis/policy.jsonc".into(),
         content: text.into(),
@@ -255,6 +256,7 @@ async fn session_rules_count_for_their_call_only() {
             session_rules: Some(v1::SessionRules {
                 allow: list(allow),
                 deny: list(deny),
+                ..Default::default()
             }),
             ..plain()
         }
@@ -280,6 +282,7 @@ async fn a_changed_document_counts_at_once_and_trust_is_no_accident_of_the_cache
     let rules = |effect: &str| format!(r#"{{ "permissions": {{ "{effect}": ["Bash(acme-deploy *)"] }} }}"#);
     let project = |text: String, project_trusted| {
         let document = v1::HostDocument {
+            format: v1::DocumentFormat::Native.into(),
             layer: v1::Layer::Project.into(),
             path: "/w/.portcullis/policy.jsonc".into(),
             content: text.into_bytes(),
@@ -308,5 +311,79 @@ async fn a_changed_document_counts_at_once_and_trust_is_no_accident_of_the_cache
             .unwrap()
             .into_inner();
         assert_eq!(response.effect(), expected, "{text} trusted {trusted}: {response:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hosts_ignore_file_and_the_names_below_a_folder_decide() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let request = |command: &str, lines: &str, names: &[&str]| {
+        let mut request = shell(command);
+        let cwd = request.workspace.as_ref().unwrap().cwd.clone();
+        let fact = |path: &str| v1::PathFact {
+            path: path.to_owned(),
+            real_path: path.to_owned(),
+            kind: v1::PathKind::Unspecified.into(),
+        };
+        request.facts = Some(v1::HostFacts {
+            documents: vec![v1::HostDocument {
+                format: v1::DocumentFormat::IgnoreFile.into(),
+                layer: v1::Layer::Project.into(),
+                path: format!("{cwd}/.cursorignore"),
+                content: lines.into(),
+            }],
+            paths: vec![fact(&cwd), fact(&format!("{cwd}/a.key"))],
+            programs: ["cat", "grep"]
+                .map(|name| v1::ProgramFact {
+                    name: name.to_owned(),
+                    path: format!("/usr/bin/{name}"),
+                })
+                .into(),
+            trees: vec![v1::TreeFact {
+                folder: cwd.clone(),
+                complete: true,
+                files: names.iter().map(|name| (*name).to_owned()).collect(),
+                ..Default::default()
+            }],
+            ..facts()
+        });
+        request
+    };
+    for (command, lines, names, effect, by) in [
+        (
+            "cat a.key",
+            "*.key\n",
+            &[][..],
+            v1::Effect::Deny,
+            v1::DecidedBy::Control,
+        ),
+        ("cat a.key", "*.pem\n", &[], v1::Effect::Allow, v1::DecidedBy::Mode),
+        (
+            "grep -r x .",
+            "*.key\n",
+            &["a.key"],
+            v1::Effect::Ask,
+            v1::DecidedBy::Rule,
+        ),
+        (
+            "grep -r x .",
+            "*.key\n",
+            &["a.md"],
+            v1::Effect::Allow,
+            v1::DecidedBy::Mode,
+        ),
+    ] {
+        let answer = server
+            .host()
+            .decide(request(command, lines, names))
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            (answer.effect(), answer.decided_by()),
+            (effect, by),
+            "{command} {lines:?}: {answer:?}"
+        );
     }
 }

@@ -14,6 +14,7 @@ mod edge;
 mod engine;
 mod harness;
 mod lifecycle;
+mod modes;
 mod policy;
 mod program;
 mod storage;

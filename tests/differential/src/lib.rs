@@ -19,6 +19,7 @@
 
 pub mod compare;
 pub mod generate;
+pub mod hostile;
 pub mod mutate;
 pub mod oracle;
 pub mod random;

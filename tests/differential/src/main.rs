@@ -10,7 +10,7 @@ use portcullis_differential::session;
 /// Compares the analysis of shell lines with what bash does.
 #[derive(Parser)]
 struct Arguments {
-    /// How many lines
+    /// How many lines in all, those of earlier runs included
     #[arg(long, default_value_t = 10_000)]
     count: u64,
     /// Which lines
@@ -31,6 +31,9 @@ struct Arguments {
     /// Run the lines of this file: a JSON list of texts
     #[arg(long, value_name = "FILE")]
     lines: Option<PathBuf>,
+    /// Measure the analysis of hostile lines, and compare nothing
+    #[arg(long)]
+    hostile: bool,
     /// Run this line only, and show all
     #[arg(long)]
     line: Option<String>,
@@ -47,6 +50,18 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    if arguments.hostile {
+        let measured = portcullis_differential::hostile::measure(include_str!("../../cases/hostile-lines.json"))?;
+        for kind in measured {
+            println!(
+                "{:>7.1} ms  {:>5} commands  {}",
+                kind.took.as_secs_f64() * 1e3,
+                kind.commands,
+                kind.name
+            );
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let own = std::env::current_exe().map_err(|error| format!("cannot find the own program: {error}"))?;
     let programs = own.parent().ok_or("the own program has no folder")?.to_path_buf();
     if let Some(file) = &arguments.lines {
@@ -86,10 +101,15 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let stopped = arguments.resume.as_deref().and_then(session::stopped_at);
-    let (seed, first) = stopped.unwrap_or((arguments.seed, 0));
+    let earlier = arguments
+        .resume
+        .as_deref()
+        .map(session::stopped_at)
+        .transpose()?
+        .flatten();
+    let seed = earlier.as_ref().map_or(arguments.seed, |report| report.seed);
     let options = session::Options {
-        first,
+        before: earlier.unwrap_or_default(),
         count: arguments.count,
         seed,
         within: arguments.minutes.map(|minutes| Duration::from_secs(60 * minutes)),
@@ -99,19 +119,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         show_opaque: arguments.opaque,
         most_failures: arguments.failures,
     };
-    let begin = std::time::Instant::now();
     let report = session::run(&options)?;
     println!(
-        "seed {seed}, lines {first} to {}: {} compared in {} s, {} of them did something ({} programs, {} files), {} took too \
-         long, {} ended the sandbox",
-        first + report.lines + report.lost,
-        report.lines,
-        begin.elapsed().as_secs(),
-        report.effective,
-        report.runs,
-        report.files,
-        report.late,
-        report.lost
+        "seed {seed}: {} lines in {} s; of those that are not opaque {} did something ({} programs, {} files), {} took too long; \
+         {} more ended the sandbox",
+        report.lines, report.seconds, report.effective, report.runs, report.files, report.late, report.lost
     );
     let share = |part: u64, whole: u64| (100 * part).checked_div(whole).unwrap_or(0);
     println!("opaque: {} %", share(report.opaque, report.lines));

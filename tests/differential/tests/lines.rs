@@ -6,14 +6,14 @@
     clippy::print_stderr,
     reason = "a test stops at the first surprise"
 )]
-//! Some hundred lines under real bash at each test run; `cargo xtask differential` runs as many as one likes.
+//! Twenty thousand lines under real bash at each test run; `cargo xtask differential` runs as many as one likes.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{path::Path, process::Command};
 
 use portcullis_differential::{
     compare,
     oracle::Oracle,
-    session::{self, Options},
+    session::{self, Options, Report},
 };
 
 /// Whether this host lets anybody make the namespaces that a sandbox needs.
@@ -30,17 +30,17 @@ fn programs() -> &'static Path {
         .unwrap()
 }
 
-#[test]
-fn bash_does_nothing_that_the_analysis_does_not_know() {
+/// Twenty thousand lines, in four parts that the test runner spreads over the cores.
+fn generated(seed: u64) {
     if !namespaces() {
         eprintln!("SKIPPED: this host allows no namespaces, and generated lines are not run without a sandbox");
         return;
     }
     let report = session::run(&Options {
-        first: 0,
-        count: 600,
-        seed: 20_260_101,
-        within: Some(Duration::from_secs(20)),
+        before: Report::default(),
+        count: LINES,
+        seed,
+        within: None,
         resume: None,
         programs: programs().to_owned(),
         cases: include_str!("../../cases/permission-cases.jsonl").to_owned(),
@@ -49,11 +49,35 @@ fn bash_does_nothing_that_the_analysis_does_not_know() {
     })
     .unwrap_or_else(|error| panic!("{error}; build everything with `cargo build --workspace --bins`"));
     assert!(report.failures.is_empty(), "{:#?}", report.failures);
+    assert!(report.lines + report.lost == LINES && report.lost < 10, "{report:?}");
     assert!(
         report.effective > report.lines / 3,
         "the lines do too little: {report:?}"
     );
     assert!(report.opaque < report.lines / 2, "too much is opaque: {report:?}");
+}
+
+/// Lines of each part.
+const LINES: u64 = 5_000;
+
+#[test]
+fn bash_does_nothing_that_the_analysis_does_not_know_1() {
+    generated(20_260_101);
+}
+
+#[test]
+fn bash_does_nothing_that_the_analysis_does_not_know_2() {
+    generated(20_260_102);
+}
+
+#[test]
+fn bash_does_nothing_that_the_analysis_does_not_know_3() {
+    generated(20_260_103);
+}
+
+#[test]
+fn bash_does_nothing_that_the_analysis_does_not_know_4() {
+    generated(20_260_104);
 }
 
 #[test]

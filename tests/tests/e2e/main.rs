@@ -12,8 +12,10 @@
 //! One program for all of them, because each further one would link everything again.
 
 mod administration;
+mod agents_files;
 mod bad_input;
 mod cases;
+mod controls;
 mod crashes;
 mod credentials;
 mod hooks;

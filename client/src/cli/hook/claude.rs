@@ -104,7 +104,7 @@ fn question(text: &str) -> Result<Question, String> {
     let mut question = Question::tool("claude", &cwd, &tool, input);
     question.session_id = call.session_id.unwrap_or_default();
     question.tool_use_id = call.tool_use_id.unwrap_or_default();
-    // A mode that is not known here (`auto`) is judged as the default one: it asks.
+    // A mode that is not known here is judged as the default one: it asks.
     question.mode = call.permission_mode.and_then(|mode| mode.parse().ok());
     if question.mode == Some(Mode::DontAsk) {
         question.interactivity = Interactivity::Headless;

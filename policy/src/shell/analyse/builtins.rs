@@ -4,9 +4,56 @@ use super::{Call, Value, Walk, Ways, excerpt};
 use crate::shell::{
     Context, OpaqueReason,
     expand::{Field, State, lookup},
-    reader::Read,
+    reader::{self, Dialect, Read},
     settings,
 };
+
+/// Whether the analysis rests on what a command of this name does, so that a function of the name changes what is read.
+pub(super) fn is_meaningful(name: &str) -> bool {
+    const BUILTINS: &[&str] = &[
+        ".",
+        "alias",
+        "bind",
+        "break",
+        "cd",
+        "chdir",
+        "compgen",
+        "complete",
+        "continue",
+        "declare",
+        "enable",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "getopts",
+        "hash",
+        "jobs",
+        "let",
+        "local",
+        "mapfile",
+        "popd",
+        "printf",
+        "pushd",
+        "read",
+        "readarray",
+        "readonly",
+        "return",
+        "set",
+        "shift",
+        "shopt",
+        "source",
+        "test",
+        "trap",
+        "typeset",
+        "unalias",
+        "unset",
+        "wait",
+        "[",
+        "setopt",
+    ];
+    BUILTINS.contains(&name) || crate::shell::class::is_wrapper(name)
+}
 
 impl Walk<'_> {
     /// Handles a builtin; `None` if it is none of these.
@@ -16,31 +63,36 @@ impl Walk<'_> {
         match name {
             "cd" | "chdir" | "pushd" => return self.change_directory(name, arguments, state).map(Some),
             "popd" => after.elsewhere = true,
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, &mut after)?,
+            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, state, &mut after)?,
             "unset" => {
                 for field in arguments {
-                    self.index_in(field);
+                    self.index_in(field, state);
+                    self.budget.spend(after.functions.len())?;
                     match field.text() {
                         Some(name) => {
+                            std::rc::Rc::make_mut(&mut after.functions).remove(name);
                             self.dangerous(name);
                             after.set(name, Value::unknown(), &mut self.budget)?;
                         }
-                        None => after.blur(&mut self.budget)?,
+                        None => {
+                            after.functions = std::rc::Rc::default();
+                            after.blur(&mut self.budget)?;
+                        }
                     }
                 }
             }
-            "read" | "mapfile" | "readarray" | "getopts" => self.reads(name, arguments, &mut after)?,
+            "read" | "mapfile" | "readarray" | "getopts" => self.reads(name, arguments, state, &mut after)?,
             "printf"
                 if arguments
                     .first()
                     .and_then(Field::text)
                     .is_some_and(|text| text.starts_with("-v")) =>
             {
-                self.reads(name, arguments, &mut after)?;
+                self.reads(name, arguments, state, &mut after)?;
             }
             "let" => {
                 for field in arguments {
-                    self.index_in(field);
+                    self.index_in(field, state);
                     let source = field.text().unwrap_or(&field.source).to_owned();
                     let risky = |name: &str| {
                         lookup(name, state, self.context).can_evaluate() && state.variables.contains_key(name)
@@ -76,7 +128,16 @@ impl Walk<'_> {
                 // `-x` runs its words.
                 self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::DynamicProgram);
             }
-            "test" | "[" | "wait" => arguments.iter().for_each(|field| self.index_in(field)),
+            "wait" => arguments.iter().for_each(|field| self.index_in(field, state)),
+            "test" | "[" => {
+                // Only the operand of `-v` is a variable; a word that is not known may be `-v`.
+                let operand = |field: &Field| matches!(field.text(), None | Some("-v" | "-R"));
+                for (before, field) in arguments.iter().zip(arguments.iter().skip(1)) {
+                    if operand(before) {
+                        self.index_in(field, state);
+                    }
+                }
+            }
             "alias" => {
                 for field in arguments {
                     if let Some((_, script)) = field.text().and_then(|text| text.split_once('=')) {
@@ -90,7 +151,9 @@ impl Walk<'_> {
                 }
             }
             "trap" => {
-                self.opaque("trap", OpaqueReason::Redefinition);
+                if !self.cleans_up(arguments)? {
+                    self.opaque("trap", OpaqueReason::Redefinition);
+                }
                 let script = arguments
                     .iter()
                     .find(|field| field.text().is_none_or(|text| !text.starts_with('-')));
@@ -138,6 +201,7 @@ impl Walk<'_> {
                     None => {}
                 }
                 after.elsewhere = true;
+                after.functions = std::rc::Rc::default();
                 after.blur(&mut self.budget)?;
             }
             _ => return Ok(None),
@@ -197,7 +261,7 @@ impl Walk<'_> {
     }
 
     /// `export A=1 B`.
-    fn declare(&mut self, arguments: &[Field], after: &mut State) -> Read<()> {
+    fn declare(&mut self, arguments: &[Field], state: &State, after: &mut State) -> Read<()> {
         // `declare -n` makes a reference, `-i` makes assignments evaluate.
         let reference = arguments.iter().any(|field| {
             field
@@ -205,7 +269,7 @@ impl Walk<'_> {
                 .is_some_and(|text| text.starts_with('-') && text.contains(['n', 'i']) && !text.starts_with("--"))
         });
         for field in arguments {
-            self.index_in(field);
+            self.index_in(field, state);
             let texts: Vec<String> = match field.text() {
                 Some(text) => vec![text.to_owned()],
                 None => {
@@ -256,10 +320,34 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Whether `trap` only says what runs when the script ends, and that changes neither directory nor variables for
+    /// anything that runs after it.
+    fn cleans_up(&mut self, arguments: &[Field]) -> Read<bool> {
+        let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
+        let Some([script, signals @ ..]) = texts.as_deref() else {
+            return Ok(false);
+        };
+        let ends = |signal: &&str| {
+            let name = signal.to_ascii_uppercase();
+            let name = name.strip_prefix("SIG").unwrap_or(&name);
+            matches!(
+                name,
+                "EXIT" | "INT" | "TERM" | "HUP" | "QUIT" | "0" | "1" | "2" | "3" | "15"
+            )
+        };
+        if signals.is_empty() || script.starts_with('-') || !signals.iter().all(ends) {
+            return Ok(false);
+        }
+        let (list, fault) = reader::read(script, Dialect::Bash, &mut self.budget);
+        let mut effects = super::effects::Effects::default();
+        super::effects::of_list(&list, &mut effects, &mut self.budget)?;
+        Ok(fault.is_none() && effects.is_empty())
+    }
+
     /// Builtins that fill variables with text that is not known.
-    fn reads(&mut self, name: &str, arguments: &[Field], after: &mut State) -> Read<()> {
+    fn reads(&mut self, name: &str, arguments: &[Field], state: &State, after: &mut State) -> Read<()> {
         for field in arguments {
-            self.index_in(field);
+            self.index_in(field, state);
             let Some(text) = field.text() else {
                 if name != "printf" {
                     self.opaque(&field.source.clone(), OpaqueReason::DangerousVariable);
@@ -278,21 +366,21 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `a[$(…)]` as a variable's name: bash runs it.
-    fn index_in(&mut self, field: &Field) {
-        // The index is evaluated too: `a[x]` is what `x` holds.
-        let index = |text: &str| {
-            text.strip_suffix(']')
-                .and_then(|text| text.split_once('['))
-                .is_some_and(|(name, index)| {
-                    crate::shell::reader::is_name(name) && crate::shell::reader::is_name(index)
-                })
+    /// `a[$(…)]` as a variable's name: bash evaluates the index, and with it what it substitutes or what its names hold.
+    fn index_in(&mut self, field: &Field, state: &State) {
+        let written = field.text().unwrap_or(&field.source);
+        let Some((name, index)) = written.split_once('[') else {
+            return;
         };
-        if field
-            .text()
-            .is_some_and(|text| (text.contains('[') && text.contains(['$', '`'])) || index(text))
-        {
+        let name = name.trim_start_matches(['"', '\'']);
+        if !crate::shell::reader::is_name(name) && field.text().is_some() {
+            return;
+        }
+        if index.contains("$(") || index.contains('`') || (field.text().is_some() && index.contains('$')) {
             self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
+        } else {
+            let index = index.to_owned();
+            self.evaluated(&index, state);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::shell::{
     Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word,
     class::{self, base_name},
     expand::{Field, State, Text},
-    files,
+    files, hidden,
     reader::Read,
     syntax::{Redirect, Simple},
     variables,
@@ -75,7 +75,7 @@ impl Walk<'_> {
         } else {
             class::classify(&words)
         };
-        self.analysis.commands.push(Command {
+        self.record(Command {
             text: text(&call.fields),
             assignments: call.assignments.clone(),
             words,
@@ -83,12 +83,19 @@ impl Walk<'_> {
             files: call.files.iter().cloned().chain(touched.files).collect(),
             urls: call.urls.iter().cloned().chain(touched.urls).collect(),
             class,
-        });
+            remote: state.remote,
+        })?;
         if let Some((simple, redirects)) = call.raw {
             self.simple_pieces(simple, redirects, &state)?;
         }
         if call.fields.is_empty() {
             return Ok((state.clone(), state));
+        }
+        if let Some(name) = &name
+            && !name.is_ascii()
+            && hidden::is_confusable(name)
+        {
+            self.opaque(&hidden::spelled_out(name), OpaqueReason::ConfusableName);
         }
         let before = (!call.resolved).then(|| state.clone());
         let ways = match &name {
@@ -111,6 +118,17 @@ impl Walk<'_> {
     }
 
     fn known_program(&mut self, name: &str, call: &Call<'_>, state: State, index: usize) -> Read<Ways> {
+        if call.raw.is_some() && call.fields.first().and_then(Field::text) == Some(name) {
+            if self.defining.iter().any(|function| function == name) {
+                // It calls itself: nobody can say how often.
+                self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
+            } else if state.functions.contains(name)
+                && let Some(command) = self.analysis.commands.get_mut(index)
+                && command.class == CommandClass::Other
+            {
+                command.class = CommandClass::Function;
+            }
+        }
         if let Some(ways) = self.builtin(name, call, &state)? {
             return Ok(ways);
         }

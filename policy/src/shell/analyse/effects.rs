@@ -2,19 +2,59 @@
 //!
 //! Asked before a loop, whose body may have run already.
 
+use std::collections::BTreeMap;
+
 use crate::shell::{
     class::base_name,
     reader::{Budget, Read},
-    syntax::{Form, List, Node},
+    syntax::{Arithmetic, Form, List, Node, Operation, Piece, Simple},
 };
 
 /// What a part can change.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Effects {
     /// The working directory.
     pub(super) moves: bool,
-    /// Variables.
+    /// Variables that are not known by name.
     pub(super) assigns: bool,
+    /// Variables, and whether they are assigned numbers only.
+    pub(super) names: BTreeMap<String, bool>,
+}
+
+impl Effects {
+    /// Nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.moves && !self.assigns && self.names.is_empty()
+    }
+
+    fn assign(&mut self, name: &str, numeric: bool) {
+        let only = self.names.entry(name.to_owned()).or_insert(true);
+        *only &= numeric;
+    }
+
+    /// Any name in an expression may be assigned a number.
+    pub(super) fn compute(&mut self, arithmetic: &Arithmetic) {
+        let names = arithmetic
+            .source
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        for name in names.filter(|name| crate::shell::reader::is_name(name)) {
+            self.assign(name, true);
+        }
+    }
+}
+
+/// What the words of a command assign: `${x:=y}`, `$((x++))`.
+pub(super) fn of_words(simple: &Simple, effects: &mut Effects) {
+    let values = simple.assignments.iter().map(|assignment| &assignment.value);
+    for piece in simple.words.iter().chain(values).flat_map(|word| &word.pieces) {
+        match piece {
+            Piece::Arithmetic(arithmetic) if arithmetic.source.contains(['=', '+', '-']) => effects.compute(arithmetic),
+            Piece::Parameter(parameter) if parameter.operation == Operation::Default => {
+                effects.assign(&parameter.name, false);
+            }
+            _ => {}
+        }
+    }
 }
 
 pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
@@ -32,7 +72,12 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
     budget.spend(1)?;
     match &node.form {
         Form::Simple(simple) => {
-            effects.assigns |= simple.words.is_empty() && !simple.assignments.is_empty();
+            let assignments = simple.assignments.iter().filter(|_| simple.words.is_empty());
+            for assignment in assignments {
+                let numeric = matches!(assignment.value.pieces.as_slice(), [Piece::Arithmetic(_)]);
+                effects.assign(&assignment.name, numeric && !assignment.partial);
+            }
+            of_words(simple, effects);
             for word in simple.words.iter().take(4) {
                 match word.flat().as_deref().map(base_name) {
                     Some("cd" | "pushd" | "popd" | "chdir") => effects.moves = true,
@@ -67,8 +112,12 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
             of_list(condition, effects, budget)?;
             of_list(body, effects, budget)?;
         }
-        Form::For { body, .. } | Form::Count { body, .. } => {
-            effects.assigns = true;
+        Form::For { variable, body, .. } => {
+            effects.assign(variable, false);
+            of_list(body, effects, budget)?;
+        }
+        Form::Count { clauses, body } => {
+            effects.compute(clauses);
             of_list(body, effects, budget)?;
         }
         Form::Case { arms, .. } => {
@@ -77,7 +126,7 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
             }
         }
         Form::Function { body, .. } | Form::Coprocess(body) => of_node(body, effects, budget)?,
-        Form::Arithmetic(_) => effects.assigns = true,
+        Form::Arithmetic(arithmetic) => effects.compute(arithmetic),
         Form::Test(_) => {}
     }
     Ok(())

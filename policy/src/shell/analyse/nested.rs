@@ -4,6 +4,7 @@ use super::Walk;
 use crate::shell::{
     Command, CommandClass, Context, OpaqueReason, Word,
     expand::State,
+    hidden,
     reader::Read,
     syntax::{Arithmetic, Operation, Parameter, Piece, RawWord, Redirect, Simple},
     variables,
@@ -52,7 +53,11 @@ impl Walk<'_> {
     fn pieces(&mut self, pieces: &[Piece], state: &State) -> Read<()> {
         for piece in pieces {
             match piece {
-                Piece::Plain(_) | Piece::Quoted(_) | Piece::Glob => {}
+                // Between words it would be taken for a blank.
+                Piece::Plain(text) if !text.is_ascii() && text.contains(hidden::is_blank) => {
+                    self.opaque(text, OpaqueReason::HiddenCharacter);
+                }
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Either { .. } | Piece::Glob => {}
                 Piece::Command { list, label, .. } | Piece::Process { list, label } => {
                     self.subshell(list, Context::Substitution((*label).to_owned()), state)?;
                 }
@@ -111,7 +116,7 @@ impl Walk<'_> {
     }
 
     /// Bash evaluates the value of a variable in arithmetic, `a[$(…)]` in it included.
-    fn evaluated(&mut self, source: &str, state: &State) {
+    pub(super) fn evaluated(&mut self, source: &str, state: &State) {
         let names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
         // The value may be the name of another variable, and so on.
         let any = || state.variables.values().any(super::Value::can_evaluate);
@@ -161,7 +166,7 @@ impl Walk<'_> {
         }
         text.push_str(" ]]");
         shown.push(Word::Literal("]]".to_owned()));
-        self.analysis.commands.push(Command {
+        self.record(Command {
             text,
             assignments: Vec::new(),
             words: shown,
@@ -169,7 +174,8 @@ impl Walk<'_> {
             files: Vec::new(),
             urls: Vec::new(),
             class: CommandClass::ReadOnly,
-        });
+            remote: state.remote,
+        })?;
         for word in words {
             self.raw_word(word, state)?;
         }

@@ -3,65 +3,68 @@
 use super::{
     Walk,
     call::{Call, Stdin, text},
+    foreign,
 };
 use crate::shell::{
-    Access, Assignment, Context, FileAccess, OpaqueReason, Word,
+    Access, Assignment, Context, OpaqueReason, Word,
     expand::{Field, State, Value},
     own,
-    reader::{self, Read},
+    reader::{self, Dialect, Read},
     syntax::Form,
     targets::Files,
-    wrappers::{self, Place, Unwrapped, Wrapper},
+    wrappers::{self, Place, Unwrapped},
 };
 
 impl Walk<'_> {
     /// Follows a wrapper. True if the command only wraps.
     pub(super) fn wrapped(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
+        if foreign::is_foreign(name) {
+            self.foreign(call);
+            return Ok(false);
+        }
         if wrappers::SHELLS.contains(&name) {
             let plain = !matches!(name, "bash" | "rbash" | "zsh" | "ksh" | "mksh");
             let outer = std::mem::replace(&mut self.plain, plain);
             let wraps = self.shell(name, call, state, index);
             self.plain = outer;
-            if name == "fish" && call.fields.len() > 1 {
-                // Its grammar is its own.
-                self.opaque(&text(&call.fields), OpaqueReason::Unparsable);
-            }
             return wraps;
+        }
+        // Shells whose grammar is not read here.
+        if matches!(name, "pwsh" | "powershell" | "powershell.exe" | "cmd" | "cmd.exe") && call.fields.len() > 1 {
+            self.opaque(&text(&call.fields), OpaqueReason::Unparsable);
+            return Ok(false);
         }
         match name {
             "eval" => self.eval(call, state),
             "find" | "gfind" => self.find_exec(call, state).map(|()| false),
             "fd" | "fdfind" => self.fd_exec(call, state).map(|()| false),
-            "parallel" | "rust-parallel" => {
-                if call.fields.len() > 1 {
-                    self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
-                    let rest = call.fields.get(1..).unwrap_or_default();
-                    let program = rest
-                        .iter()
-                        .position(|field| field.text().is_none_or(|text| !text.starts_with('-')));
-                    if let Some(fields) = program.and_then(|at| rest.get(at..)) {
-                        self.inner(
-                            fields.to_vec(),
-                            Context::Changing("parallel".to_owned()),
-                            call,
-                            state,
-                            Vec::new(),
-                        )?;
-                    }
+            "portcullis" => self.own(call, state),
+            "portcullis-launch" => self.launch(call, state),
+            // `;` separates its commands.
+            "tmux" if call.fields.iter().any(|field| field.text() == Some(";")) => {
+                let rest = call.fields.get(1..).unwrap_or_default();
+                for part in rest.split(|field| field.text() == Some(";")) {
+                    let mut fields: Vec<Field> = call.fields.first().cloned().into_iter().collect();
+                    fields.extend(part.iter().cloned());
+                    let part = Call::behind(fields, &call.stdin, call.resolved);
+                    self.wrapped(name, &part, state, index)?;
                 }
                 Ok(false)
             }
-            "portcullis" => self.own(call, state),
-            "portcullis-launch" => self.launch(call, state),
-            _ => match wrappers::find(name) {
-                Some(wrapper) => self.program_behind(wrapper, call, state, index),
-                None => Ok(false),
-            },
+            _ => {
+                let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
+                let wraps = match wrappers::resolve(name, &words) {
+                    Some((wrapper, start)) => self.program_behind(wrapper, &words, start, call, state, index)?,
+                    None => false,
+                };
+                self.commands_in_options(name, call, state)?;
+                Ok(wraps)
+            }
         }
     }
 
     /// Runs the command behind a wrapper.
-    fn inner(
+    pub(super) fn inner(
         &mut self,
         fields: Vec<Field>,
         context: Context,
@@ -75,175 +78,8 @@ impl Walk<'_> {
         self.inside(context, |walk| walk.run(inner, state)).map(drop)
     }
 
-    fn program_behind(&mut self, wrapper: &Wrapper, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
-        let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
-        let found = wrappers::unwrap(wrapper, &words);
-        // `command -v x` only looks.
-        if wrapper.name == "command" && found.has(&["-v", "-V"]) {
-            return Ok(false);
-        }
-        if let Some(option) = &found.unknown {
-            self.opaque(
-                &format!("{} {option}", wrapper.name),
-                OpaqueReason::UnknownWrapperOption,
-            );
-        }
-        let mut inside = state.clone();
-        self.wrapper_files(wrapper, &found, call, &mut inside, index)?;
-        let assignments = self.wrapper_assignments(&found, call)?;
-        if let Some(place) = found.place(&["-S", "--split-string"]).filter(|_| wrapper.name == "env") {
-            return self
-                .split_string(place, &found, call, &inside, assignments)
-                .map(|()| true);
-        }
-        if let Some(place) = found.place(&["-c", "--command"]).filter(|_| wrapper.name == "flock") {
-            let script = self.place(place, call);
-            return self
-                .script(script.as_ref(), "flock -c", call, &inside, &[])
-                .map(|()| true);
-        }
-        let shell = (wrapper.name == "sudo" && found.has(&["-s", "-i", "--shell", "--login"]))
-            || (wrapper.name == "doas" && found.has(&["-s"]));
-        let Some(program) = found.program else {
-            if shell {
-                self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
-            }
-            if wrapper.name == "sudo" && found.has(&["-e", "--edit"]) {
-                self.opaque(&text(&call.fields), OpaqueReason::DynamicProgram);
-            }
-            return Ok(false);
-        };
-        let label = text(call.fields.get(..program).unwrap_or_default());
-        let mut fields = call.fields.get(program..).unwrap_or_default().to_vec();
-        if wrapper.name == "xargs" {
-            self.input_words(&found, call, &mut fields);
-        }
-        let bare = wrapper.name != "xargs"
-            || found
-                .options
-                .iter()
-                .all(|(name, _)| matches!(name.as_str(), "-0" | "--null" | "-r" | "--no-run-if-empty" | "-t"));
-        // `watch` joins its words and gives them to a shell, `sudo -s` too.
-        let joined = (wrapper.name == "watch" && !found.has(&["-x", "--exec"])) || shell;
-        let context = if wrapper.changes {
-            Context::Changing(label)
-        } else {
-            Context::Transparent(label)
-        };
-        let words = fields.len();
-        if joined && words > 0 {
-            let script: Option<Vec<&str>> = fields.iter().map(Field::text).collect();
-            match script {
-                Some(script) => {
-                    let (script, state) = (script.join(" "), inside.clone());
-                    self.inside(context, |walk| walk.text(&script, state))?;
-                }
-                None => {
-                    self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
-                    self.inner(fields, context, call, &inside, assignments)?;
-                }
-            }
-        } else {
-            self.inner(fields, context, call, &inside, assignments)?;
-        }
-        Ok(bare && (!wrapper.changes || wrapper.name == "xargs"))
-    }
-
-    /// Files that a wrapper itself touches, and the directory it changes to.
-    fn wrapper_files(
-        &mut self,
-        wrapper: &Wrapper,
-        found: &Unwrapped,
-        call: &Call<'_>,
-        state: &mut State,
-        index: usize,
-    ) -> Read<()> {
-        let (options, access): (&[&str], Access) = match wrapper.name {
-            "time" => (&["-o", "--output"], Access::Write),
-            "xargs" => (&["-a", "--arg-file"], Access::Read),
-            "strace" => (&["-o"], Access::Write),
-            _ => (&[], Access::Read),
-        };
-        let mut touched: Vec<FileAccess> = Vec::new();
-        {
-            let mut files = Files::new(state);
-            if let Some(field) = found.place(options).and_then(|place| self.place(place, call)) {
-                files.field(&field, access);
-            }
-            if wrapper.name == "flock"
-                && let Some(field) = found.operands.first().and_then(|at| call.fields.get(*at))
-                && field
-                    .text()
-                    .is_none_or(|text| !text.chars().all(|c| c.is_ascii_digit()))
-            {
-                files.field(field, Access::Write);
-            }
-            touched.append(&mut files.found);
-        }
-        if let Some(command) = self.analysis.commands.get_mut(index) {
-            command.files.append(&mut touched);
-        }
-        let moves: &[&str] = match wrapper.name {
-            "env" => &["-C", "--chdir"],
-            "sudo" => &["-D", "--chdir"],
-            _ => &[],
-        };
-        if let Some(place) = found.place(moves) {
-            match self.place(place, call).as_ref().and_then(Field::text) {
-                Some(folder) => {
-                    for directory in &mut state.directories {
-                        *directory = directory.join(folder);
-                    }
-                    if folder.starts_with('/') {
-                        state.elsewhere = false;
-                    }
-                }
-                None => state.elsewhere = true,
-            }
-        }
-        if matches!(wrapper.name, "chroot" | "unshare" | "nsenter")
-            || (wrapper.name == "sudo" && found.has(&["-i", "--login", "-R", "--chroot"]))
-        {
-            state.elsewhere = true;
-        }
-        self.budget.spend(1)
-    }
-
-    fn place(&self, place: &Place, call: &Call<'_>) -> Option<Field> {
-        match place {
-            Place::Word(at) => call.fields.get(*at).cloned(),
-            Place::Text(text) => Some(Field::literal(text)),
-        }
-    }
-
-    fn wrapper_assignments(&mut self, found: &Unwrapped, call: &Call<'_>) -> Read<Vec<Assignment>> {
-        let mut assignments = Vec::new();
-        for at in &found.assignments {
-            self.budget.spend(1)?;
-            let Some(field) = call.fields.get(*at) else { continue };
-            let written = field
-                .text()
-                .unwrap_or_else(|| field.source.trim_start_matches(['"', '\'']));
-            if let Some((name, value)) = written.split_once('=') {
-                self.dangerous(name);
-                let value = match field.text() {
-                    Some(_) => Word::Literal(value.to_owned()),
-                    None => Word::Dynamic {
-                        source: value.to_owned(),
-                        pattern: false,
-                    },
-                };
-                assignments.push(Assignment {
-                    name: name.to_owned(),
-                    value,
-                });
-            }
-        }
-        Ok(assignments)
-    }
-
     /// `env -S 'words'`: split much as a shell does.
-    fn split_string(
+    pub(super) fn split_string(
         &mut self,
         place: &Place,
         found: &Unwrapped,
@@ -256,7 +92,7 @@ impl Walk<'_> {
             self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
             return Ok(());
         };
-        let (list, fault) = reader::read(words, &mut self.budget);
+        let (list, fault) = reader::read(words, Dialect::Bash, &mut self.budget);
         let simple = match list.0.as_slice() {
             [item] if fault.is_none() && item.rest.is_empty() => match item.first.stages.as_slice() {
                 [node] if node.redirects.is_empty() => match &node.form {
@@ -304,26 +140,6 @@ impl Walk<'_> {
             state,
             assignments,
         )
-    }
-
-    /// The words that `xargs` takes from its input.
-    fn input_words(&mut self, found: &Unwrapped, call: &Call<'_>, fields: &mut Vec<Field>) {
-        let marker = match found
-            .place(&["-I", "-i", "--replace"])
-            .and_then(|place| self.place(place, call))
-        {
-            Some(field) => field.text().map(str::to_owned),
-            None if found.has(&["-i", "--replace"]) => Some("{}".to_owned()),
-            None => None,
-        };
-        match marker {
-            Some(marker) => replace(fields, &marker),
-            None => fields.push(Field {
-                before: " ".to_owned(),
-                source: String::new(),
-                ..Field::unknown("words from the input")
-            }),
-        }
     }
 
     /// `find … -exec CMD ;`
@@ -526,7 +342,7 @@ impl Walk<'_> {
     }
 
     /// A script given as a word, with the words after it as `$0`, `$1`, …
-    fn script(
+    pub(super) fn script(
         &mut self,
         script: Option<&Field>,
         label: &str,
@@ -544,6 +360,7 @@ impl Walk<'_> {
         // A new shell: of the variables only exported ones arrive, so none is certain.
         let mut inside = state.clone();
         inside.blur(&mut self.budget)?;
+        inside.functions = std::rc::Rc::default();
         for assignment in &call.assignments {
             let value = assignment.value.literal().map_or_else(Value::unknown, Value::literal);
             inside.set(&assignment.name, value, &mut self.budget)?;
@@ -552,6 +369,7 @@ impl Walk<'_> {
             let value = Value {
                 choices: field.single_candidates().cloned().collect(),
                 exact: field.exact,
+                numeric: false,
             };
             inside.set(&number.to_string(), value, &mut self.budget)?;
         }
@@ -561,6 +379,7 @@ impl Walk<'_> {
                 rest.merge(&Value {
                     choices: vec![text.clone()],
                     exact: false,
+                    numeric: false,
                 });
             }
         }
@@ -575,7 +394,7 @@ impl Walk<'_> {
 }
 
 /// Makes words that hold the marker unknown: something is put in its place.
-fn replace(fields: &mut [Field], marker: &str) {
+pub(super) fn replace(fields: &mut [Field], marker: &str) {
     if marker.is_empty() {
         return;
     }

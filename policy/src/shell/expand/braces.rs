@@ -29,7 +29,8 @@ struct Braces<'a> {
 }
 
 fn words(cells: &[Cell], depth: usize, budget: &mut Budget) -> Read<Option<Vec<Vec<Cell>>>> {
-    budget.spend(1 + cells.len() / 64)?;
+    // Each opening may be looked at up to its end, in vain.
+    budget.spend(1 + cells.len() / 8)?;
     let Some(braces) = first_braces(cells) else {
         return Ok(Some(vec![cells.to_vec()]));
     };

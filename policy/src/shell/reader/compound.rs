@@ -1,6 +1,6 @@
 //! Commands: simple ones, and everything that has a keyword or a parenthesis.
 
-use super::{Fault, Read, Reader};
+use super::{Dialect, Fault, Read, Reader};
 use crate::shell::syntax::{Arithmetic, Form, List, Node, Piece, RawAssignment, RawWord, Redirect, Simple};
 
 impl Reader<'_> {
@@ -62,7 +62,7 @@ impl Reader<'_> {
     fn double_parenthesis(&mut self) -> Read<Option<Arithmetic>> {
         let start = self.at;
         if self.eat("((") {
-            if let Some(close) = self.closing_parenthesis() {
+            if let Some(close) = self.closing_parenthesis()? {
                 return self.arithmetic_until(close, "))").map(Some);
             }
             self.at = start;
@@ -267,7 +267,7 @@ impl Reader<'_> {
         loop {
             self.blanks();
             let start = self.at;
-            self.descriptor();
+            self.descriptor()?;
             // The position before `redirect`, because it reads words of its own.
             let last_end = self.last_end;
             if let Some(redirect) = self.redirect()? {
@@ -378,6 +378,10 @@ impl Reader<'_> {
             index = Some(self.deeper(|reader| reader.arithmetic_until(close, "]"))?);
         }
         let append = self.eat("+=");
+        if append && self.dialect == Dialect::Plain {
+            // A program of this name, to a shell that does not know it.
+            return Err(Fault::Syntax);
+        }
         if !append && !self.eat("=") {
             self.at = start;
             return Ok(None);

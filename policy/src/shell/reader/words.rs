@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Fault, Read, Reader, compound::is_name, is_meta};
+use super::{Dialect, Fault, Read, Reader, compound::is_name, is_meta};
 use crate::shell::syntax::{Arithmetic, Operation, Parameter, Piece, RawWord};
 
 /// Longest index of an array, in bytes.
@@ -185,8 +185,9 @@ impl Reader<'_> {
                 c => text.push(c),
             }
         }
+        self.budget.spend_text(text.len())?;
         self.deeper(|reader| {
-            let mut inner = Reader::new(&text, reader.budget);
+            let mut inner = Reader::new(&text, reader.dialect, reader.budget);
             let list = inner.list();
             reader.budget.steps = inner.budget.steps;
             let list = list?;
@@ -272,14 +273,27 @@ impl Reader<'_> {
         match self.peek() {
             Some('\'') if !quoted => {
                 self.bump();
+                let start = self.at;
                 let text = self.ansi_c()?;
-                pieces.push(Piece::Quoted(text));
+                if self.dialect == Dialect::Bash {
+                    pieces.push(Piece::Quoted(text));
+                    return Ok(());
+                }
+                // A dollar and a quoted text, to a shell that does not know it; where that ends, an escape may change.
+                if self.slice(start, self.at).contains('\\') {
+                    return Err(Fault::Syntax);
+                }
+                pieces.push(Piece::Either {
+                    plain: format!("${text}"),
+                    bash: text,
+                });
             }
+            Some('"' | '[') if !quoted && self.dialect == Dialect::Plain => return Err(Fault::Syntax),
             Some('"') if !quoted => pieces.extend(self.double_quoted()?),
             Some('(') => {
                 let start = self.at;
                 if self.eat("((") {
-                    if let Some(close) = self.closing_parenthesis() {
+                    if let Some(close) = self.closing_parenthesis()? {
                         let arithmetic = self.deeper(|reader| reader.arithmetic_until(close, "))"))?;
                         pieces.push(Piece::Arithmetic(arithmetic));
                         return Ok(());
@@ -412,10 +426,12 @@ impl Reader<'_> {
     }
 
     /// Where the parenthesis closes that was opened last, if `))` stands there.
-    pub(super) fn closing_parenthesis(&self) -> Option<usize> {
-        let close = closing(self.rest(), '(', ')')?;
-        let after = self.rest().get(close + 1..)?;
-        after.starts_with(')').then_some(self.at + close)
+    pub(super) fn closing_parenthesis(&mut self) -> Read<Option<usize>> {
+        let rest = self.rest();
+        let close = closing(rest, '(', ')');
+        self.budget.spend_search(close.unwrap_or(rest.len()))?;
+        let directly = |close: &usize| rest.get(close + 1..).is_some_and(|after| after.starts_with(')'));
+        Ok(close.filter(directly).map(|close| self.at + close))
     }
 
     /// Where the bracket that comes next closes.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::shell::{
     CommandClass,
-    reader::{Budget, read},
+    reader::{Budget, Dialect, read},
 };
 
 /// A way to nest: what opens a level, what stands inside, what closes it.
@@ -72,7 +72,7 @@ fn scripts(depth: usize) -> String {
 #[test]
 fn the_deepest_nesting_fits_in_two_mebibytes() {
     let run = || {
-        for depth in [Limits::default().depth - 1, Limits::default().depth, 50, 5_000, 50_000] {
+        for depth in [Limits::default().depth - 1, Limits::default().depth, 300, 5_000, 50_000] {
             for (name, open, inner, close) in NESTS {
                 let line = format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
                 let analysis = analysed(&line);
@@ -137,6 +137,7 @@ fn steps(line: &str) -> usize {
     let limits = Limits {
         bytes: usize::MAX,
         steps: 100_000_000,
+        parts: usize::MAX,
         ..Limits::default()
     };
     let (_, left) = crate::shell::analyse::analyse_counted(line, &context(), limits);
@@ -195,7 +196,40 @@ fn ten_thousand_operands_fit() {
 #[test]
 fn the_budget_holds_in_the_reader_too() {
     let mut budget = Budget { depth: 4, steps: 10 };
-    let (_, fault) = read(&"ls;".repeat(100), &mut budget);
+    let (_, fault) = read(&"ls;".repeat(100), Dialect::Bash, &mut budget);
     assert!(fault.is_some());
     assert_eq!(budget.depth, 4);
+}
+
+/// The time is bounded by the steps, and the steps by the budget; what is not counted is a constant number of looks at each
+/// character. `docs/proofs.md` has the times.
+#[test]
+fn hostile_lines_end_within_the_budget() {
+    // What they are, what stands before, and what is repeated.
+    let kinds: Vec<(String, String, String)> =
+        serde_json::from_str(include_str!("../../../../tests/cases/hostile-lines.json")).unwrap();
+    for (name, head, part) in &kinds {
+        let line = format!("{head}{}", part.repeat((60_000 - head.len()) / part.len()));
+        let analysis = analysed(&line);
+        assert!(analysis.commands.len() <= Limits::default().parts, "{name}");
+        assert!(analysis.opaque.len() <= 300, "{name}");
+        let small = steps(&format!("{head}{}", part.repeat(500)));
+        let large = steps(&format!("{head}{}", part.repeat(4_000)));
+        assert!(
+            large <= small.max(100) * 12,
+            "{name}: {small} steps for 500, {large} for 4000"
+        );
+    }
+}
+
+#[test]
+fn as_many_parts_as_the_bound_are_listed_and_no_more() {
+    let parts = Limits::default().parts;
+    let fits = analysed(&"a;".repeat(parts));
+    assert_eq!((fits.commands.len(), reasons(&fits)), (parts, vec![]));
+    let more = analysed(&"a;".repeat(parts + 1));
+    assert_eq!(
+        (more.commands.len(), reasons(&more)),
+        (parts, vec![OpaqueReason::TooLarge])
+    );
 }

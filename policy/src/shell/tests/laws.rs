@@ -175,7 +175,9 @@ proptest! {
         let line = quote(&words);
         let analysis = analysed(&line);
         let direct: Vec<&Command> = analysis.commands.iter().filter(|command| command.seen_through.is_empty()).collect();
-        prop_assert_eq!(direct.len(), 1, "{}", line);
+        // With something hidden in it the line is looked at once more, without that.
+        let once = !crate::shell::hidden::hides(&line);
+        prop_assert!(direct.len() == 1 || !once, "{}", line);
         let expected: Vec<Word> = words.into_iter().map(Word::Literal).collect();
         prop_assert_eq!(&direct[0].words, &expected);
         prop_assert!(direct[0].assignments.is_empty());
@@ -187,7 +189,9 @@ proptest! {
         let line = quote(&words);
         let analysis = analysed(&line);
         let direct: Vec<&Command> = analysis.commands.iter().filter(|command| command.seen_through.is_empty()).collect();
-        prop_assert_eq!(direct.len(), 1, "{}", line);
+        // With something hidden in it the line is looked at once more, without that.
+        let once = !crate::shell::hidden::hides(&line);
+        prop_assert!(direct.len() == 1 || !once, "{}", line);
         let expected: Vec<Word> = words.into_iter().map(|word| Word::Literal(word.to_owned())).collect();
         prop_assert_eq!(&direct[0].words, &expected);
     }

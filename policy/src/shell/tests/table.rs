@@ -78,6 +78,22 @@ fn each_line_is_understood_as_its_table_says() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Lines that agents write every day, one a line (`\n` is a line end), and those of them that stay opaque, with the reason.
+#[test]
+fn everyday_lines_are_understood() {
+    let mut opaque = Vec::new();
+    for line in include_str!("../../../tests/shell/everyday.txt").lines() {
+        let found = reasons(&analysed(&line.replace("\\n", "\n").replace("\\t", "\t")));
+        if !found.is_empty() {
+            opaque.push(format!("{line}\n    {found:?}\n"));
+        }
+    }
+    assert_eq!(
+        opaque.concat(),
+        include_str!("../../../tests/shell/everyday-opaque.txt")
+    );
+}
+
 #[test]
 #[allow(
     clippy::disallowed_methods,
@@ -87,15 +103,9 @@ fn every_table_is_run() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shell");
     let mut found: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
-        .map(|entry| {
-            entry
-                .unwrap()
-                .path()
-                .file_stem()
-                .unwrap()
-                .to_string_lossy()
-                .into_owned()
-        })
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     found.sort();
     let listed: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();

@@ -126,6 +126,7 @@ fn rules(allow: &[&str], deny: &[&str]) -> Option<v1::SessionRules> {
     Some(v1::SessionRules {
         allow: texts(allow),
         deny: texts(deny),
+        ..Default::default()
     })
 }
 
@@ -298,7 +299,7 @@ prop_compose! {
         if right & 32 == 0 { message.workspace.as_mut().unwrap().cwd = cwd; }
         if right & 64 == 0 { message.call.as_mut().unwrap().tool_name = tool; }
         if right & 128 == 0 { message.call.as_mut().unwrap().input_json = input; }
-        if right & 256 == 0 { message.session_rules = Some(v1::SessionRules { allow: vec![rule], deny: vec![] }); }
+        if right & 256 == 0 { message.session_rules = Some(v1::SessionRules { allow: vec![rule], deny: vec![], approve_mcp_servers: right & 1 == 0 }); }
         if right & 512 == 0 {
             message.execution = Some(v1::Execution { argv, timeout: Some(prost_types::Duration { seconds, nanos }) });
         }

@@ -43,6 +43,19 @@ fn full() -> v1::HostFacts {
             status: v1::EnforcementStatus::Full.into(),
             ..Default::default()
         }),
+        repositories: Some(v1::RepositoryIdentities {
+            repositories: vec![v1::RepositoryIdentity {
+                root: "/w".into(),
+                remotes: vec!["https://a.example/b".into()],
+            }],
+        }),
+        mcp_servers: vec![v1::McpServerFact {
+            name: "github".into(),
+            launch: Some(v1::mcp_server_fact::Launch::Url("https://a.example/mcp".into())),
+            configured_in: v1::ConfiguredIn::User.into(),
+            approval: v1::McpApproval::Given.into(),
+            ..Default::default()
+        }],
         own_paths: vec!["/d".into()],
         own_secret_paths: vec!["/d/tokens".into()],
         ..valid_facts()
@@ -51,6 +64,7 @@ fn full() -> v1::HostFacts {
 
 fn document(layer: v1::Layer, path: &str) -> v1::HostDocument {
     v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
         layer: layer.into(),
         path: path.into(),
         content: b"{}".to_vec(),
@@ -76,6 +90,8 @@ fn a_hosts_facts_count() {
     assert!(
         matches!(&facts.repository, Repository::Known { executing_keys, .. } if executing_keys == &["core.fsmonitor"])
     );
+    assert_eq!(facts.mcp_servers[0].approval, portcullis_policy::facts::Approval::Given);
+    assert!(matches!(&facts.repositories, portcullis_policy::facts::Repositories::Known(all) if all.len() == 1));
     assert_eq!((host.uid, host.host_id.len()), (7, 64));
     assert_eq!(host.masked_paths, ["/d/tokens"]);
     let origins: Vec<_> = host.documents.iter().map(|document| &document.origin).collect();
@@ -102,6 +118,8 @@ fn the_same_facts_from_nobody_widen_nothing() {
         (&facts.repository, facts.sandbox),
         (&Repository::Unknown, SandboxOffer::None)
     );
+    assert!(facts.mcp_servers.is_empty());
+    assert_eq!(facts.repositories, portcullis_policy::facts::Repositories::Unknown);
     assert_eq!(facts.failures, ["cannot read x"]);
     assert_eq!(facts.own_secret_paths, [path("/d/tokens")]);
 }
@@ -118,6 +136,15 @@ fn without_facts_everything_is_unknown_and_a_host_has_to_send_them() {
 #[test]
 fn each_fault_names_its_field() {
     assert_eq!(fault(|f| f.host_id = "A".repeat(64)), "facts.host_id");
+    assert_eq!(fault(|f| f.mcp_servers[0].name.clear()), "facts.mcp_servers[0].name");
+    assert_eq!(
+        fault(|f| f.mcp_servers[0].configured_in = 9),
+        "facts.mcp_servers[0].configured_in"
+    );
+    assert_eq!(
+        fault(|f| f.repositories.as_mut().unwrap().repositories[0].root = "w".into()),
+        "facts.repositories[0].root"
+    );
     assert_eq!(fault(|f| f.host_id = "a".repeat(63)), "facts.host_id");
     assert_eq!(fault(|f| f.paths[0].path = "a".into()), "facts.paths[0].path");
     assert_eq!(fault(|f| f.paths[0].real_path = "a".into()), "facts.paths[0].real_path");
@@ -202,4 +229,37 @@ fn many_failures_stay_failures() {
     assert_eq!(facts.failures.len(), KEPT_FAILURES + 1);
     assert_eq!(facts.failures.last().unwrap(), "900 further failures");
     assert!(facts.failures[0].len() < 1100);
+}
+
+#[test]
+fn an_agents_file_lies_where_the_agent_keeps_it() {
+    let anchor = |layer: v1::Layer, format: v1::DocumentFormat, path: &str| {
+        let mut wire = full();
+        wire.documents = vec![v1::HostDocument {
+            format: format.into(),
+            ..document(layer, path)
+        }];
+        let (_, claims) = facts(Some(wire), Vouching::Host)?;
+        let documents = claims.unwrap().documents;
+        Ok::<_, InvalidMessage>(documents[0].origin.folder.clone().unwrap().to_string())
+    };
+    use v1::{DocumentFormat as Format, Layer};
+    for (layer, format, path, expected) in [
+        (Layer::User, Format::ClaudeSettings, "/h/.claude/settings.json", Some("/h/.claude")),
+        (Layer::Project, Format::ClaudeSettings, "/p/.claude/settings.json", Some("/p")),
+        (Layer::Local, Format::ClaudeSettings, "/p/.claude/settings.local.json", Some("/p")),
+        (Layer::Project, Format::ClaudeSettings, "/p/settings.json", None),
+        (Layer::Project, Format::CursorCli, "/p/.cursor/cli.json", Some("/p")),
+        (Layer::Project, Format::CursorCli, "/p/.claude/cli.json", None),
+        (Layer::Project, Format::CodexRules, "/p/.codex/rules/a.rules", Some("/p")),
+        (Layer::Project, Format::CodexRules, "/p/.codex/a.rules", None),
+        (Layer::Project, Format::IgnoreFile, "/p/.cursorignore", Some("/p")),
+        (Layer::User, Format::IgnoreFile, "/p/.cursorignore", None),
+        (Layer::Project, Format::Native, "/p/.claude/settings.json", None),
+        (Layer::Team, Format::ClaudeSettings, "/p/.claude/settings.json", None),
+        (Layer::User, Format::Unspecified, "/h/.config/portcullis/policy.jsonc", None),
+    ] {
+        let told = anchor(layer, format, path);
+        assert_eq!(told.ok().as_deref(), expected, "{layer:?} {format:?} {path}");
+    }
 }

@@ -1,0 +1,113 @@
+//! How long a decision takes as rules are added, and what a rule weighs, beside Cedar and Rego on the same rules.
+//!
+//! `cargo xtask bench --engine` runs it. How the rules are translated stands in [`others`]; figures that were measured stand
+//! in `docs/measurements.md`, with the command and the machine.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a bench stops at the first surprise, and prints what it measured"
+)]
+
+#[cfg(feature = "others")]
+mod others;
+mod rules;
+
+use std::{alloc::System, hint::black_box, time::Instant};
+
+use divan::Bencher;
+use portcullis_policy::{EffectiveRuleset, Verdict, evaluate};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// How many rules are in force.
+const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
+
+fn main() {
+    weigh();
+    divan::main();
+}
+
+/// What a rule weighs in memory: documents as read and the ruleset made of them, and how long each takes.
+fn weigh() {
+    println!("rules    bytes per rule   of these the index   read           merged");
+    for size in SIZES {
+        let texts = rules::texts(size);
+        let region = Region::new(GLOBAL);
+        let begin = Instant::now();
+        let documents = rules::documents(&texts);
+        let (read, read_bytes) = (begin.elapsed(), held(&region));
+        let begin = Instant::now();
+        let ruleset = EffectiveRuleset::merge(&documents, true);
+        let (merged, all_bytes) = (begin.elapsed(), held(&region));
+        let count = ruleset.len();
+        println!(
+            "{count:<8} {:<16} {:<20} {:<14?} {merged:?}",
+            all_bytes / count,
+            (all_bytes - read_bytes) / count,
+            read
+        );
+        black_box((documents, ruleset));
+    }
+    println!();
+}
+
+fn held(region: &Region<'_, System>) -> usize {
+    let change = region.change();
+    // What was reallocated counts by how much it grew.
+    let grown = change.bytes_allocated as isize - change.bytes_deallocated as isize;
+    usize::try_from(grown).unwrap()
+}
+
+fn decide(bencher: Bencher<'_, '_>, size: usize, command: &str, expected: Verdict) {
+    let ruleset = rules::ruleset(size);
+    let request = rules::request(command);
+    assert_eq!(evaluate(&ruleset, &request).verdict, expected, "{command:.80}");
+    bencher.bench_local(|| evaluate(black_box(&ruleset), black_box(&request)));
+}
+
+/// `git status`, allowed by a rule.
+#[divan::bench(args = SIZES)]
+fn simple_command(bencher: Bencher<'_, '_>, size: usize) {
+    decide(bencher, size, rules::SIMPLE, Verdict::Allow);
+}
+
+/// Twenty commands in one line, some with files, one with a redirection.
+#[divan::bench(args = SIZES)]
+fn twenty_parts(bencher: Bencher<'_, '_>, size: usize) {
+    decide(bencher, size, &rules::twenty_parts(), Verdict::Ask);
+}
+
+/// One command with 100 kB of words.
+#[divan::bench(args = SIZES, sample_count = 20)]
+fn hundred_kilobytes(bencher: Bencher<'_, '_>, size: usize) {
+    decide(bencher, size, &rules::hundred_kilobytes(), Verdict::Allow);
+}
+
+/// All documents into what is in force.
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn merge(bencher: Bencher<'_, '_>, size: usize) {
+    let documents = rules::documents(&rules::texts(size));
+    bencher.bench_local(|| EffectiveRuleset::merge(black_box(&documents), true));
+}
+
+/// Cedar, for `git status`.
+#[cfg(feature = "others")]
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn simple_command_cedar(bencher: Bencher<'_, '_>, size: usize) {
+    let mut cedar = others::Cedar::new(&rules::list(size), rules::SIMPLE);
+    assert!(cedar.allows());
+    bencher.bench_local(|| black_box(cedar.allows()));
+}
+
+/// Rego, by regorus, for `git status`.
+#[cfg(feature = "others")]
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn simple_command_rego(bencher: Bencher<'_, '_>, size: usize) {
+    let mut rego = others::Rego::new(&rules::list(size), rules::SIMPLE);
+    assert!(rego.allows());
+    bencher.bench_local(|| black_box(rego.allows()));
+}

@@ -1,0 +1,28 @@
+//! Collects seeds from the cases that the tests use.
+
+use std::collections::BTreeSet;
+
+/// Pairs of a target and an input for it.
+pub fn seeds() -> BTreeSet<(&'static str, String)> {
+    let mut found = BTreeSet::new();
+    for line in include_str!("../../../tests/cases/permission-cases.jsonl").lines() {
+        let case: serde_json::Value = serde_json::from_str(line).expect("each line is a case");
+        if let Some(command) = case["call"]["command"].as_str() {
+            found.insert(("shell", command.to_owned()));
+        }
+        for list in ["allow", "ask", "deny"] {
+            for text in case["rules"][list].as_array().into_iter().flatten() {
+                let text = text.as_str().expect("a rule is a text");
+                found.insert(("rule", text.to_owned()));
+                if let Some((_, inner)) = text.split_once('(') {
+                    found.insert(("path", format!("{}\0src/a.rs", inner.trim_end_matches(')'))));
+                }
+            }
+        }
+        found.insert((
+            "document",
+            serde_json::json!({ "permissions": case["rules"] }).to_string(),
+        ));
+    }
+    found
+}

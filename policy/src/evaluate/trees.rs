@@ -1,0 +1,493 @@
+//! Commands that read whole folders: `grep -r`, `cp -r`, `tar c`, and globs that can meet links.
+//!
+//! A deny on `Read(.env)` is about a file at any depth. Whether a folder holds one is a fact: the host says which names
+//! stand below the folders named here ([`crate::facts::Tree`]). What a rule cannot cover by these names needs no question;
+//! what it can cover asks. What is not known asks, if a rule could be about it at all.
+//!
+//! Only reading of contents counts. Listing names (`find`, `ls -R`, `tree`) does not, nor does what git shows of tracked
+//! files: that is in everybody's clone.
+
+use crate::{
+    AbsPath, Effect,
+    facts::Tree,
+    mode::ActionClass,
+    path::{
+        Anchors,
+        plain::{self, Token},
+    },
+    rule::{Matcher, PathVerb},
+    ruleset::RuleId,
+    shell::{Access, Command, FileTarget, Word},
+};
+
+use super::{part::Part, world::World};
+
+/// A program that reads the folders among its operands with all that lies below.
+struct Reader {
+    program: &'static str,
+    /// Letters of short options that make it do so; empty: it always does.
+    letters: &'static str,
+    /// Long options and words that do.
+    words: &'static [&'static str],
+    /// Options whose value is a pattern for names to leave out.
+    excludes: &'static [&'static str],
+    /// It leaves out names that begin with a dot, unless one of these is there.
+    hidden: &'static [&'static str],
+}
+
+const fn reader(program: &'static str, letters: &'static str, words: &'static [&'static str]) -> Reader {
+    Reader {
+        program,
+        letters,
+        words,
+        excludes: &[],
+        hidden: &[],
+    }
+}
+
+const fn searcher(program: &'static str, letters: &'static str, words: &'static [&'static str]) -> Reader {
+    Reader {
+        excludes: &["--exclude", "--exclude-dir"],
+        ..reader(program, letters, words)
+    }
+}
+
+const RECURSE: &[&str] = &[
+    "--recursive",
+    "--dereference-recursive",
+    "--directories=recurse",
+    "recurse",
+];
+const READERS: &[Reader] = &[
+    searcher("grep", "rR", RECURSE),
+    searcher("egrep", "rR", RECURSE),
+    searcher("fgrep", "rR", RECURSE),
+    searcher("zgrep", "rR", RECURSE),
+    searcher("rgrep", "", &[]),
+    searcher("ugrep", "rR", RECURSE),
+    Reader {
+        hidden: &["--hidden", "--unrestricted", "--no-ignore", "-u", "-."],
+        ..reader("rg", "", &[])
+    },
+    Reader {
+        hidden: &["--hidden", "--unrestricted", "-u", "-U"],
+        ..reader("ag", "", &[])
+    },
+    reader("ack", "", &[]),
+    reader("cp", "rRa", &["--recursive", "--archive"]),
+    reader("gcp", "rRa", &["--recursive", "--archive"]),
+    reader("mv", "", &[]),
+    reader("rsync", "ra", &["--recursive", "--archive"]),
+    reader("scp", "r", &[]),
+    reader("diff", "r", &["--recursive"]),
+    reader("tar", "", &[]),
+    reader("gtar", "", &[]),
+    reader("bsdtar", "", &[]),
+    reader("zip", "rR", &["--recurse-paths", "--recurse-patterns"]),
+];
+/// Programs that give a folder to a container: `-v FOLDER:…`, `--mount src=FOLDER`, `cp FOLDER`, `build FOLDER`.
+const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
+/// Programs that are in no table of files, and pack or show whatever folders they are given.
+const PACKERS: &[&str] = &[
+    "7z",
+    "7za",
+    "7zr",
+    "7zz",
+    "genisoimage",
+    "jar",
+    "meld",
+    "mkisofs",
+    "mksquashfs",
+    "pax",
+    "rar",
+];
+/// Most names that a pattern of the shell is compared with.
+const MAX_EXPANDED: usize = 5_000;
+/// Most comparisons of a name with a rule for one call. Beyond it nothing is known.
+const MAX_STEPS: usize = 2_000_000;
+
+/// A folder of which something must be known, and how deep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) folder: AbsPath,
+    /// Everything below, rather than what lies directly in it.
+    pub(super) deep: bool,
+}
+
+/// The folders whose contents a command reads without naming each file.
+pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath>) -> Vec<Wanted> {
+    let mut out = Vec::new();
+    for access in command.files.iter().filter(|access| access.access == Access::Read) {
+        match &access.target {
+            FileTarget::Path(folder) if !access.redirection && reads_below(command) => out.push(Wanted {
+                folder: folder.clone(),
+                deep: true,
+            }),
+            FileTarget::Pattern { folder, .. } => out.push(Wanted {
+                folder: folder.clone(),
+                deep: reads_below(command),
+            }),
+            FileTarget::Path(_) | FileTarget::Unknown(_) => {}
+        }
+    }
+    let further = match command.program_name() {
+        Some(program) if CONTAINERS.contains(&program) => given_to_container(command),
+        Some(program) if PACKERS.contains(&program) => {
+            literals(command).filter(|word| !word.starts_with('-')).collect()
+        }
+        Some("git") if git_reads_untracked(command) => vec!["."],
+        _ => Vec::new(),
+    };
+    out.extend(further.into_iter().filter_map(|text| {
+        Some(Wanted {
+            folder: resolve(text)?,
+            deep: true,
+        })
+    }));
+    out
+}
+
+fn literals(command: &Command) -> impl Iterator<Item = &str> {
+    command.words.iter().skip(1).filter_map(Word::literal)
+}
+
+fn reader_of(command: &Command) -> Option<&'static Reader> {
+    let program = command.program_name()?;
+    READERS.iter().find(|reader| reader.program == program)
+}
+
+fn reads_below(command: &Command) -> bool {
+    let Some(reader) = reader_of(command) else {
+        return false;
+    };
+    let always = reader.letters.is_empty() && reader.words.is_empty();
+    // `rg --files` lists names.
+    if reader.program == "rg" && literals(command).any(|word| matches!(word, "--files" | "--type-list" | "--version")) {
+        return false;
+    }
+    // A word that is not certain may be the option.
+    let told = |word: &Word| match word.literal() {
+        None => !matches!(word, Word::Dynamic { pattern: true, .. }),
+        Some(text) => {
+            let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let long = text.starts_with("--") && text.len() > 4;
+            reader.words.contains(&text)
+                || (long && reader.words.iter().any(|word| word.starts_with(text)))
+                || short.is_some_and(|letters| letters.contains(|c| reader.letters.contains(c)))
+        }
+    };
+    always || command.words.iter().skip(1).any(told)
+}
+
+fn git_reads_untracked(command: &Command) -> bool {
+    let mut words = literals(command).skip_while(|word| *word != "grep" && *word != "diff");
+    words.next().is_some() && words.any(|word| matches!(word, "--untracked" | "--no-index"))
+}
+
+/// The folders of this host that a container gets.
+fn given_to_container(command: &Command) -> Vec<&str> {
+    let words: Vec<&str> = literals(command).collect();
+    let mut out = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let before = at
+            .checked_sub(1)
+            .and_then(|at| words.get(at))
+            .copied()
+            .unwrap_or_default();
+        let value = match word.split_once('=') {
+            Some(("-v" | "--volume", value)) => Some(value),
+            _ => word.strip_prefix("-v").filter(|value| !value.is_empty()),
+        };
+        let value = value.or_else(|| matches!(before, "-v" | "--volume").then_some(*word));
+        out.extend(
+            value
+                .and_then(|value| value.split(':').next())
+                .filter(|folder| folder.starts_with(['/', '.', '~'])),
+        );
+        if before == "--mount" || word.starts_with("--mount=") {
+            let fields = word.trim_start_matches("--mount=").split(',');
+            out.extend(fields.filter_map(|field| match field.split_once('=') {
+                Some(("src" | "source", folder)) => Some(folder),
+                _ => None,
+            }));
+        }
+    }
+    // `-v "$(pwd)":/w`.
+    let here = command.words.iter().any(|word| match word {
+        Word::Dynamic { source, .. } => source.to_ascii_lowercase().contains("pwd") && source.contains(":/"),
+        Word::Literal(_) => false,
+    });
+    out.extend(here.then_some("."));
+    let verb = words.iter().find(|word| !word.starts_with('-')).copied();
+    if matches!(verb, Some("build" | "cp")) {
+        let operands = words.iter().skip_while(|word| Some(**word) != verb).skip(1);
+        out.extend(operands.filter(|word| !word.starts_with('-') && !word.contains(':')));
+    }
+    out
+}
+
+/// Names that a search is told to leave out, and the only ones it is told to take.
+fn told_apart(command: &Command) -> (Vec<Vec<Token>>, Vec<Vec<Token>>) {
+    let (mut out, mut only) = (Vec::new(), Vec::new());
+    let Some(reader) = reader_of(command).filter(|reader| !reader.excludes.is_empty()) else {
+        return (out, only);
+    };
+    let mut words = literals(command);
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        let list = match name {
+            "--include" => &mut only,
+            name if reader.excludes.contains(&name) => &mut out,
+            _ => continue,
+        };
+        let Some(value) = value.or_else(|| words.next()) else {
+            break;
+        };
+        if let [plain::Segment::One(tokens)] = plain::parse(value.trim_end_matches('/')).as_slice() {
+            list.push(tokens.clone());
+        }
+    }
+    // Which of two contradicting options wins depends on their order: then neither counts.
+    if !out.is_empty() && !only.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    (out, only)
+}
+
+impl World<'_> {
+    /// Denies and asks on files that lie somewhere below what a command reads.
+    pub(super) fn judge_trees(&self, command: &Command) -> Vec<Part> {
+        let index = self.rules.index();
+        let ids: Vec<RuleId> = [Effect::Deny, Effect::Ask]
+            .into_iter()
+            .flat_map(|effect| index.paths(PathVerb::Read, effect).iter().copied())
+            .collect();
+        let secrets = &self.request.facts.own_secret_paths;
+        if ids.is_empty() && secrets.is_empty() {
+            return Vec::new();
+        }
+        let wanted = wanted(command, |text| self.resolve(text));
+        let pattern = |folder: &AbsPath| {
+            command.files.iter().find_map(|access| match &access.target {
+                FileTarget::Pattern { folder: own, pattern } if own == folder => Some(pattern.as_str()),
+                _ => None,
+            })
+        };
+        let mut steps = 0;
+        let mut parts = Vec::new();
+        for Wanted { folder, deep } in wanted {
+            let tree = self.request.facts.trees.get(&folder);
+            if deep {
+                parts.extend(self.judge_below(command, &folder, tree, &ids, &mut steps));
+            }
+            // A glob takes links too, and what they lead to is read.
+            let links = tree.into_iter().flat_map(|tree| &tree.links);
+            for (link, real) in links {
+                let met = pattern(&folder).is_none_or(|pattern| {
+                    let link = plain::literal(link.segments());
+                    plain::meet(&link.iter().collect::<Vec<_>>(), &plain::parse(pattern))
+                });
+                let covering = || ids.iter().copied().find(|id| self.covers_name(*id, real));
+                if let Some(id) = met.then(covering).flatten() {
+                    let subject = format!("reads {link}, which leads to {real}");
+                    parts.push(Part::perhaps(self, id, subject, "what it reads there is a case for"));
+                }
+            }
+        }
+        parts
+    }
+
+    /// Whether a pattern of the shell with wildcards in its last name alone surely expands to names of which a deny or ask
+    /// covers none: the host said which names stand in the folder. A pattern that expands to nothing is no such thing:
+    /// what it looks for may come.
+    pub(super) fn expands_to_others_than(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
+        let rest = pattern
+            .strip_prefix(folder.as_str())
+            .map(|rest| rest.trim_start_matches('/'));
+        let (Some(tree), Some(rest)) = (tree, rest) else {
+            return false;
+        };
+        let segments = plain::parse(rest);
+        let [plain::Segment::One(tokens)] = segments.as_slice() else {
+            return false;
+        };
+        if tree.files.len() + tree.folders.len() > MAX_EXPANDED {
+            return false;
+        }
+        let mut names = tree
+            .files
+            .iter()
+            .chain(&tree.folders)
+            .filter(|name| {
+                let own: Vec<Token> = name.chars().map(Token::Char).collect();
+                plain::segment_meets(&own, tokens)
+            })
+            .peekable();
+        names.peek().is_some() && names.all(|name| !self.deny_covers(id, &folder.join(name)))
+    }
+
+    /// A copy of a folder into the workspace or the home folder, that brings protected names along.
+    pub(super) fn judge_copies(&self, command: &Command) -> Option<Part> {
+        if !matches!(command.program_name(), Some("cp" | "gcp" | "rsync")) || !reads_below(command) {
+            return None;
+        }
+        let guarded = |path: &AbsPath| {
+            self.workspace.contains(path) || self.workspace.home.as_ref().is_some_and(|home| path.is_within(home))
+        };
+        let lands = command.files.iter().any(|access| match &access.target {
+            FileTarget::Path(path) => access.access == Access::Write && guarded(path),
+            FileTarget::Pattern { folder, .. } => access.access == Access::Write && guarded(folder),
+            FileTarget::Unknown(_) => access.access == Access::Write,
+        });
+        if !lands {
+            return None;
+        }
+        let switches = self.rules.protection();
+        let sources = wanted(command, |text| self.resolve(text));
+        sources
+            .into_iter()
+            .filter(|wanted| wanted.deep)
+            .find_map(|Wanted { folder, .. }| {
+                let subject = format!("copies all below {folder}");
+                let tree = self.request.facts.trees.get(&folder);
+                let Some(tree) = tree.filter(|tree| tree.complete) else {
+                    return Some(Part::unknown(subject, "what it brings along is not known"));
+                };
+                let (name, entry) = tree.folders.iter().chain(&tree.files).find_map(|name| {
+                    let entry = crate::protected::protects_name(name, switches)?;
+                    Some((name, entry))
+                })?;
+                let what = format!("it brings `{name}` along, a protected name: {}", entry.reason);
+                Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
+            })
+    }
+
+    /// One folder that is read with all that lies below.
+    fn judge_below(
+        &self,
+        command: &Command,
+        folder: &AbsPath,
+        tree: Option<&Tree>,
+        ids: &[RuleId],
+        steps: &mut usize,
+    ) -> Option<Part> {
+        let mut names = Names::new(command, tree.filter(|tree| tree.complete), steps);
+        let id = ids
+            .iter()
+            .copied()
+            .find(|id| self.can_cover_below(*id, folder, &mut names))?;
+        let why = match tree {
+            Some(tree) if tree.complete => "it holds what seems to be a case for",
+            Some(_) => "it is too large to look through, and could hold a case for",
+            None => "the host did not say what it holds, which could be a case for",
+        };
+        let subject = format!("reads all below {folder}");
+        Some(Part::perhaps(self, id, subject, why))
+    }
+
+    /// Whether a deny or ask can cover something below a folder, as named or where it really is.
+    fn can_cover_below(&self, id: RuleId, folder: &AbsPath, names: &mut Names<'_>) -> bool {
+        let Some((rule, named, really)) = self.path_rule(id) else {
+            return false;
+        };
+        // A rule for every file is met where the folder itself is judged.
+        let Matcher::Path {
+            pattern: Some(pattern), ..
+        } = &rule.matcher
+        else {
+            return false;
+        };
+        let mut below = |folder: &AbsPath, anchors: &Anchors| {
+            // An exception counts if it holds for the name at any depth.
+            let excepted = |name: &str| {
+                let places = [folder.join(name), folder.join(&format!("\u{1}/{name}"))];
+                let holds = |place: &AbsPath| rule.exceptions.iter().any(|own| own.matches(place, anchors));
+                places.iter().all(holds)
+            };
+            pattern.can_lie_below(folder, anchors, |tokens, as_folder| {
+                names.has(tokens, as_folder, &excepted)
+            })
+        };
+        let elsewhere = self.real(folder).filter(|real| *real != folder || named != really);
+        below(folder, named) || elsewhere.is_some_and(|real| below(real, really))
+    }
+}
+
+/// What a command can come across below a folder.
+struct Names<'a> {
+    /// `None`: anything.
+    tree: Option<&'a Tree>,
+    leaves_out: Vec<Vec<Token>>,
+    only: Vec<Vec<Token>>,
+    sees_hidden: bool,
+    steps: &'a mut usize,
+}
+
+impl<'a> Names<'a> {
+    fn new(command: &Command, tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
+        let (leaves_out, only) = told_apart(command);
+        let sees_hidden = reader_of(command).is_none_or(|reader| {
+            let told = |word: &str| {
+                let cluster = word.starts_with("-u") || word.starts_with("-.") || word.starts_with("-U");
+                reader
+                    .hidden
+                    .iter()
+                    .any(|own| word == *own || (own.len() == 2 && cluster))
+            };
+            reader.hidden.is_empty() || literals(command).any(told)
+        });
+        Self {
+            tree,
+            leaves_out,
+            only,
+            sees_hidden,
+            steps,
+        }
+    }
+
+    /// Whether a name that the tokens cover may be there.
+    fn has(&mut self, tokens: &[Token], as_folder: bool, excepted: &dyn Fn(&str) -> bool) -> bool {
+        if tokens.first() == Some(&Token::Char('.')) && !self.sees_hidden {
+            return false;
+        }
+        let taken = |own: &[Token]| as_folder || self.only.is_empty() || meets_any(own, &self.only);
+        let certain: Option<String> = tokens
+            .iter()
+            .map(|token| match token {
+                Token::Char(c) => Some(*c),
+                Token::Any | Token::Star => None,
+            })
+            .collect();
+        let counts = |name: &str, own: &[Token]| {
+            !meets_any(own, &self.leaves_out) && taken(own) && (as_folder || !excepted(name))
+        };
+        let Some(tree) = self.tree else {
+            return certain.is_none_or(|name| counts(&name, tokens)) && taken(tokens);
+        };
+        let sets = [Some(&tree.folders), (!as_folder).then_some(&tree.files)];
+        if let Some(name) = certain {
+            *self.steps += 1;
+            return sets.into_iter().flatten().any(|names| names.contains(&name)) && counts(&name, tokens);
+        }
+        for name in sets.into_iter().flatten().flatten() {
+            *self.steps += 1;
+            if *self.steps > MAX_STEPS {
+                return true;
+            }
+            let own: Vec<Token> = name.chars().map(Token::Char).collect();
+            if plain::segment_meets(tokens, &own) && counts(name, &own) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether a name fits one of some patterns of a program, whose wildcards match a dot at the beginning, too.
+fn meets_any(name: &[Token], patterns: &[Vec<Token>]) -> bool {
+    patterns.iter().any(|pattern| plain::segment_meets(pattern, name))
+}

@@ -1,0 +1,192 @@
+//! The table of protected paths: names, exemptions, what the sandbox keeps read-only, and why.
+//!
+//! From the agents' own lists, united: what one of them protects is protected for all. Every entry asks as a tool edit
+//! and as a change by a command; `sandbox` says which part the sandbox keeps read-only besides. It says nothing about
+//! spellings (see `names`) and nothing about where a path leads (a fact of the host).
+
+/// One protected path.
+#[derive(Clone, Copy, Debug)]
+pub struct Protected {
+    /// Segments in lower case that stand anywhere in a path, one after the other. A final `*.x` stands for an ending.
+    pub segments: &'static [&'static str],
+    /// Sub-paths that are free.
+    pub exempt: &'static [&'static str],
+    /// A folder of an agent, whose protection the team can switch off. Then only what `sandbox` names stays protected:
+    /// there the agent's own permissions and hooks are kept, ours among them.
+    pub switchable: bool,
+    /// What the sandbox keeps read-only, as gitignore patterns relative to every repository and root of the workspace.
+    pub sandbox: &'static [&'static str],
+    /// Why, for people.
+    pub reason: &'static str,
+}
+
+const fn folder(segments: &'static [&'static str], reason: &'static str) -> Protected {
+    Protected {
+        segments,
+        exempt: &[],
+        switchable: false,
+        sandbox: &[],
+        reason,
+    }
+}
+
+const GIT: &str = "git runs what is written there";
+const AGENT: &str = "it configures an agent";
+const EDITOR: &str = "an editor runs what is written there";
+const BUILD: &str = "a build tool or package manager runs what is written there";
+const LOGIN: &str = "a shell runs it at its next start";
+const KEYS: &str = "it holds keys, or says which are accepted";
+
+// The host says where our files really lie; these are the usual places, for a host that says nothing.
+const OURS: &str = "it belongs to Portcullis itself";
+
+/// The table.
+pub const PROTECTED: &[Protected] = &[
+    Protected {
+        segments: &[".git"],
+        exempt: &[],
+        switchable: false,
+        // The rest of `.git` stays writable, or no commit could be made. The host applies these inside every git folder,
+        // wherever it lies (submodules, linked work trees).
+        sandbox: &[
+            ".git/hooks",
+            ".git/config",
+            ".git/config.worktree",
+            ".git/info/attributes",
+        ],
+        reason: GIT,
+    },
+    folder(&[".config", "git"], GIT),
+    folder(&[".gitconfig"], GIT),
+    folder(&[".gitmodules"], GIT),
+    folder(&[".husky"], GIT),
+    folder(&[".pre-commit-config.yaml"], GIT),
+    folder(&["lefthook.yml"], GIT),
+    folder(&["lefthook.yaml"], GIT),
+    folder(&[".lefthook.yml"], GIT),
+    folder(&[".lefthook.yaml"], GIT),
+    Protected {
+        segments: &[".portcullis"],
+        exempt: &[],
+        switchable: false,
+        sandbox: &[".portcullis"],
+        reason: "it is the policy of this project",
+    },
+    folder(&[".config", "portcullis"], OURS),
+    folder(&[".local", "share", "portcullis"], OURS),
+    folder(&[".local", "state", "portcullis"], OURS),
+    Protected {
+        segments: &[".claude"],
+        exempt: &["worktrees"],
+        switchable: true,
+        sandbox: &[".claude/*.json", ".claude/**/*.json"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".cursor"],
+        exempt: &["worktrees"],
+        switchable: true,
+        // Not deeper: rules, commands, work trees, skills and agents stay writable in the sandbox.
+        sandbox: &[".cursor/*.json", ".cursor/.workspace-trusted"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".cusp"],
+        exempt: &["worktrees", "agent-memory"],
+        switchable: true,
+        sandbox: &[".cusp/*.json"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".codex"],
+        exempt: &[],
+        switchable: true,
+        sandbox: &[".codex/*.json", ".codex/*.toml"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".gemini"],
+        exempt: &[],
+        switchable: true,
+        sandbox: &[".gemini/*.json"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".mcp.json"],
+        exempt: &[],
+        switchable: false,
+        sandbox: &[".mcp.json"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".claude.json"],
+        exempt: &[],
+        switchable: false,
+        sandbox: &[".claude.json"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".cusp.json"],
+        exempt: &[],
+        switchable: false,
+        sandbox: &[".cusp.json"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".cursorignore"],
+        exempt: &[],
+        switchable: false,
+        sandbox: &[".cursorignore"],
+        reason: AGENT,
+    },
+    Protected {
+        segments: &[".vscode"],
+        exempt: &[],
+        switchable: false,
+        sandbox: &[".vscode"],
+        reason: EDITOR,
+    },
+    Protected {
+        segments: &["*.code-workspace"],
+        exempt: &[],
+        switchable: false,
+        sandbox: &["*.code-workspace"],
+        reason: EDITOR,
+    },
+    folder(&[".idea"], EDITOR),
+    folder(&[".devcontainer"], EDITOR),
+    folder(&[".devcontainer.json"], EDITOR),
+    folder(&["pyrightconfig.json"], EDITOR),
+    folder(&[".cargo"], BUILD),
+    folder(&[".yarn"], BUILD),
+    folder(&[".mvn"], BUILD),
+    folder(&[".npmrc"], BUILD),
+    folder(&[".yarnrc"], BUILD),
+    folder(&[".yarnrc.yml"], BUILD),
+    folder(&[".pnp.cjs"], BUILD),
+    folder(&[".pnp.loader.mjs"], BUILD),
+    folder(&[".pnpmfile.cjs"], BUILD),
+    folder(&["bunfig.toml"], BUILD),
+    folder(&[".bunfig.toml"], BUILD),
+    folder(&[".bazelrc"], BUILD),
+    folder(&[".bazelversion"], BUILD),
+    folder(&[".bazeliskrc"], BUILD),
+    folder(&["gradle-wrapper.properties"], BUILD),
+    folder(&["maven-wrapper.properties"], BUILD),
+    folder(&[".bashrc"], LOGIN),
+    folder(&[".bash_profile"], LOGIN),
+    folder(&[".bash_login"], LOGIN),
+    folder(&[".bash_aliases"], LOGIN),
+    folder(&[".bash_logout"], LOGIN),
+    folder(&[".zshrc"], LOGIN),
+    folder(&[".zprofile"], LOGIN),
+    folder(&[".zshenv"], LOGIN),
+    folder(&[".zlogin"], LOGIN),
+    folder(&[".zlogout"], LOGIN),
+    folder(&[".profile"], LOGIN),
+    folder(&[".envrc"], LOGIN),
+    folder(&[".ripgreprc"], "ripgrep runs programs it names"),
+    folder(&[".ssh"], KEYS),
+    folder(&[".gnupg"], KEYS),
+    folder(&[".aws"], KEYS),
+];

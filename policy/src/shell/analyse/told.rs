@@ -1,0 +1,250 @@
+//! Commands that a program is told to run by an option, or by a program text whose commands can be read out: `tar
+//! --to-command`, `git rebase -x`, `sed 1e`, `awk 'BEGIN { system("…") }'`, `vim -c '!…'`.
+//!
+//! They are added to what the line runs, so that a deny meets them. They take nothing away: that the program runs something
+//! is told by its escape (`class`), and no allow covers that.
+
+use super::{
+    Walk,
+    call::{Call, text},
+};
+use crate::shell::{
+    Context, OpaqueReason, Word, class,
+    expand::{Field, State},
+    git,
+    options::{self, Attached},
+    programs,
+    reader::Read,
+};
+
+impl Walk<'_> {
+    /// Walks into the commands among the arguments of a program that is no wrapper.
+    pub(super) fn commands_in_options(&mut self, name: &str, call: &Call<'_>, state: &State) -> Read<()> {
+        let arguments = call.fields.get(1..).unwrap_or_default();
+        let words: Vec<Word> = arguments.iter().map(|field| field.word.clone()).collect();
+        if name == "git" {
+            return self.git_commands(&words, call, state);
+        }
+        let Some(known) = programs::know(name, &words) else {
+            return Ok(());
+        };
+        let from = known.from();
+        let program = known.last();
+        let own = words.get(from..).unwrap_or_default();
+        let parsed = options::parse(own, program.spec);
+        for option in program.runs {
+            for value in parsed.values(&[option]) {
+                let field = match value {
+                    Attached::Word(at) => arguments.get(from + at).cloned(),
+                    Attached::Text(text) => Some(Field::literal(text)),
+                    Attached::Nothing => None,
+                    Attached::Unknown => Some(Field::unknown("value of an option")),
+                };
+                if let Some(field) = field {
+                    self.told(&format!("{name} {option}"), &field, call, state)?;
+                }
+            }
+        }
+        for script in scripts_in(name, own, &parsed) {
+            self.told(name, &Field::literal(&script), call, state)?;
+        }
+        Ok(())
+    }
+
+    fn told(&mut self, label: &str, script: &Field, call: &Call<'_>, state: &State) -> Read<()> {
+        let Some(script) = script.text() else {
+            self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
+            return Ok(());
+        };
+        let (script, mut inside) = (script.to_owned(), state.clone());
+        inside.elsewhere = true;
+        inside.blur(&mut self.budget)?;
+        self.inside(Context::Changing(label.to_owned()), |walk| walk.text(&script, inside))
+            .map(drop)
+    }
+
+    /// `git -c alias.x='!cmd' x`, `bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, `difftool --extcmd`.
+    fn git_commands(&mut self, words: &[Word], call: &Call<'_>, state: &State) -> Read<()> {
+        for told in git::commands(words) {
+            match told {
+                git::Told::Script(script) => self.told("git", &Field::literal(&script), call, state)?,
+                git::Told::Unknown => self.opaque(&text(&call.fields), OpaqueReason::DynamicScript),
+                git::Told::Program(at) => {
+                    let fields = call.fields.get(1 + at..).unwrap_or_default().to_vec();
+                    let label = text(call.fields.get(..=at).unwrap_or_default());
+                    if !fields.is_empty() {
+                        self.inner(fields, Context::Changing(label), call, state, Vec::new())?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Commands in the texts that a program is given.
+fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<String> {
+    let literal = |value: &Attached| match value {
+        Attached::Word(at) => arguments.get(*at).and_then(Word::literal).map(str::to_owned),
+        Attached::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    match name {
+        "sed" | "gsed" => {
+            let scripts = class::sed_scripts(arguments, parsed);
+            scripts.iter().flat_map(|script| class::sed_commands(script)).collect()
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            let first = parsed.operands.first().and_then(|number| arguments.get(*number));
+            first.and_then(Word::literal).map(called_with_text).unwrap_or_default()
+        }
+        "vim" | "vi" | "nvim" | "gvim" | "mvim" | "ex" | "rvim" | "vimdiff" => {
+            let options = parsed.values(&["-c", "--cmd"]).filter_map(literal);
+            let plus = arguments
+                .iter()
+                .filter_map(Word::literal)
+                .filter_map(|text| text.strip_prefix('+'));
+            options
+                .chain(plus.map(str::to_owned))
+                .filter_map(|text| editor_command(&text))
+                .collect()
+        }
+        "less" | "more" | "lftp" => {
+            let options = parsed.values(&["-c", "-e"]).filter_map(literal);
+            let plus = arguments
+                .iter()
+                .filter_map(Word::literal)
+                .filter_map(|text| text.strip_prefix('+'));
+            let plus = plus.map(str::to_owned);
+            options
+                .filter(|_| name == "lftp")
+                .chain(plus.filter(|_| name != "lftp"))
+                .filter_map(|text| editor_command(&text))
+                .collect()
+        }
+        // Words of a data base's own language that run a shell.
+        "sqlite3" | "psql" | "mysql" | "mariadb" => {
+            const RUNS: &[&str] = &[".shell ", ".system ", "\\! ", "\\!", "system "];
+            let texts = arguments.iter().filter_map(Word::literal);
+            texts
+                .flat_map(|text| {
+                    let found = RUNS.iter().find_map(|run| text.split_once(run));
+                    let program = text.split_once("PROGRAM '").or_else(|| text.split_once("program '"));
+                    let program = program.and_then(|(_, rest)| rest.split_once('\''));
+                    let bare = found.map(|(_, command)| command.trim().to_owned());
+                    bare.into_iter().chain(program.map(|(command, _)| command.to_owned()))
+                })
+                .collect()
+        }
+        "zip" => {
+            let mut words = arguments.iter().filter_map(Word::literal);
+            let test = words.any(|word| word == "-TT");
+            words.next().filter(|_| test).map(str::to_owned).into_iter().collect()
+        }
+        "tar" | "gtar" | "bsdtar" => parsed
+            .values(&["--checkpoint-action"])
+            .filter_map(literal)
+            .filter_map(|text| text.strip_prefix("exec=").map(str::to_owned))
+            .collect(),
+        "ssh" | "scp" | "sftp" => parsed
+            .values(&["-o"])
+            .filter_map(literal)
+            .filter_map(|text| {
+                let (key, value) = text.split_once(['=', ' '])?;
+                let runs = ["proxycommand", "localcommand", "knownhostscommand"];
+                runs.contains(&key.trim().to_ascii_lowercase().as_str())
+                    .then(|| value.trim().to_owned())
+            })
+            .collect(),
+        "socat" => arguments
+            .iter()
+            .filter_map(Word::literal)
+            .filter_map(|text| {
+                let (kind, rest) = text.split_once(':')?;
+                let runs = ["EXEC", "SYSTEM", "SHELL"].contains(&kind.to_ascii_uppercase().as_str());
+                runs.then(|| rest.split(',').next().unwrap_or_default().to_owned())
+            })
+            .collect(),
+        "make" | "gmake" => {
+            let shell = |text: &str| text.strip_prefix("SHELL=").map(str::to_owned);
+            arguments.iter().filter_map(Word::literal).filter_map(shell).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The texts of `system("…")`, `"…" | getline` and `print | "…"` in an awk program.
+fn called_with_text(program: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut rest = program;
+    while let Some(at) = rest.find('"') {
+        let before = rest.get(..at).unwrap_or_default().trim_end();
+        let after = rest.get(at + 1..).unwrap_or_default();
+        let mut text = String::new();
+        let mut escaped = false;
+        let mut end = after.len();
+        for (place, c) in after.char_indices() {
+            match c {
+                _ if escaped => {
+                    text.push(c);
+                    escaped = false;
+                }
+                '\\' => escaped = true,
+                '"' => {
+                    end = place + 1;
+                    break;
+                }
+                _ => text.push(c),
+            }
+        }
+        let behind = after.get(end..).unwrap_or_default();
+        let called = before.trim_end_matches('(').trim_end().ends_with("system");
+        let piped = before.ends_with('|') && !before.ends_with("||");
+        let read = behind.trim_start().starts_with('|') && behind.contains("getline");
+        if called || piped || read {
+            out.push(text);
+        }
+        rest = behind;
+    }
+    out
+}
+
+/// The command behind `!` of an editor's command: `!rm x`, `:silent !rm x`, `%!sort`, `r !date`.
+fn editor_command(text: &str) -> Option<String> {
+    let (before, command) = text.split_once('!')?;
+    // `q!` forces; it runs nothing.
+    let forces = command.trim().is_empty() || command.trim_start().starts_with('|');
+    let plain = before
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || " :%,.$'<>+-".contains(c));
+    (!forces && plain).then(|| command.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_awk_runs_are_found() {
+        assert_eq!(called_with_text(r#"BEGIN { system("rm -rf x") }"#), ["rm -rf x"]);
+        assert_eq!(called_with_text(r#"{ print $1 | "sort -u" }"#), ["sort -u"]);
+        assert_eq!(
+            called_with_text(r#"BEGIN { "date" | getline d; print "a|b" }"#),
+            ["date"]
+        );
+        assert_eq!(called_with_text(r#"BEGIN { system("a \"b\"") }"#), ["a \"b\""]);
+        assert_eq!(
+            called_with_text(r#"$1 == "a" || $2 == "b" { print "system" }"#),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn commands_of_an_editor_are_found() {
+        assert_eq!(editor_command("!rm x").as_deref(), Some("rm x"));
+        assert_eq!(editor_command(":silent !rm x").as_deref(), Some("rm x"));
+        assert_eq!(editor_command("%!sort -u").as_deref(), Some("sort -u"));
+        assert_eq!(editor_command("wq!"), None);
+        assert_eq!(editor_command("%s/a/b/"), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! Which files a git command touches, and which addresses it speaks to.
+//!
+//! What of git only looks, and which options run other programs, is in `shell/git.rs`.
+
+use super::{Access, Call, Field, is, options::Attached};
+use crate::shell::{git, options};
+
+impl Call<'_> {
+    pub(super) fn git(&mut self) {
+        let words: Vec<_> = self.arguments.iter().map(|field| field.word.clone()).collect();
+        let git::Split { folder, verb, rest, .. } = git::split(&words);
+        let Some(verb) = verb else { return };
+        self.files.base = folder.and_then(|number| self.argument(number)).cloned();
+        let spec = options::Spec {
+            short: "mCcFbSGnLUo",
+            long: &[
+                "message",
+                "file",
+                "author",
+                "date",
+                "format",
+                "pretty",
+                "grep",
+                "since",
+                "until",
+                "output",
+                "exclude",
+                "directory",
+                "template",
+                "branch",
+                "depth",
+                "origin",
+                "upload-pack",
+                "config",
+                "reference",
+            ],
+            ..options::Spec::default()
+        };
+        let arguments = self.arguments.get(rest..).unwrap_or_default();
+        let parsed = options::parse(arguments.iter().map(|field| &field.word), spec);
+        let operands: Vec<&Field> = parsed
+            .operands
+            .iter()
+            .filter_map(|number| arguments.get(*number))
+            .collect();
+        match verb.as_str() {
+            // A revision, or a path, or `revision:path`.
+            "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" => {
+                for field in &operands {
+                    let Some(text) = field.text() else { continue };
+                    let path = text.split_once(':').map_or(text, |(_, path)| path);
+                    let path = path.trim_start_matches(":/");
+                    // A word such as `main` may be a file too, but a file of that name is no secret of its own.
+                    if text.contains(':') || path.contains(['.', '/']) {
+                        self.files.name(path, Access::Read);
+                    }
+                }
+                let no_index = parsed.has(&["--no-index"]);
+                for field in operands.iter().filter(|_| no_index) {
+                    self.file(field, Access::Read);
+                }
+                let output = if verb == "archive" {
+                    &["--output", "-o"][..]
+                } else {
+                    &["--output"]
+                };
+                for value in parsed.values(output) {
+                    self.git_output(value, arguments);
+                }
+            }
+            "format-patch" => {
+                for value in parsed.values(&["-o", "--output-directory", "--output"]) {
+                    self.git_output(value, arguments);
+                }
+            }
+            "bundle" if arguments.first().is_some_and(|field| is(&field.word, "create")) => {
+                if let Some(file) = operands.get(1) {
+                    self.file(file, Access::Write);
+                }
+            }
+            "hash-object" => operands.iter().for_each(|field| self.file(field, Access::Read)),
+            "init" => operands
+                .iter()
+                .take(1)
+                .for_each(|field| self.file(field, Access::Write)),
+            "rm" if !parsed.has(&["--cached"]) => {
+                let access = if parsed.has(&["-r"]) {
+                    Access::DeleteTree
+                } else {
+                    Access::Delete
+                };
+                operands.iter().for_each(|field| self.file(field, access));
+            }
+            "mv" => {
+                if let Some((target, sources)) = operands.split_last() {
+                    for source in sources {
+                        self.file(source, Access::Read);
+                        self.file(source, Access::Delete);
+                    }
+                    self.file(target, Access::Write);
+                }
+            }
+            "clean" if !parsed.has(&["-n", "--dry-run"]) => {
+                if operands.is_empty() {
+                    self.files.here(Access::DeleteTree);
+                }
+                operands.iter().for_each(|field| self.file(field, Access::DeleteTree));
+            }
+            "clone" | "fetch" | "pull" | "push" | "ls-remote" => {
+                for field in operands.iter().take(1) {
+                    if field.text().is_none_or(|text| text.contains([':', '/'])) {
+                        self.url(field);
+                    }
+                }
+                if verb == "clone"
+                    && let Some(folder) = operands.get(1)
+                {
+                    self.file(folder, Access::Write);
+                }
+            }
+            "remote"
+                if arguments
+                    .first()
+                    .is_some_and(|field| is(&field.word, "add") || is(&field.word, "set-url")) =>
+            {
+                if let Some(field) = operands.get(2) {
+                    self.url(field);
+                }
+            }
+            // What stands behind `--` is overwritten; without it, a word may be a branch.
+            "checkout" => {
+                let dashes = arguments.iter().position(|field| field.text() == Some("--"));
+                let paths = dashes.and_then(|at| arguments.get(at + 1..)).unwrap_or_default();
+                paths.iter().for_each(|field| self.file(field, Access::Write));
+            }
+            "restore" if !parsed.has(&["--staged"]) || parsed.has(&["--worktree", "-W"]) => {
+                operands.iter().for_each(|field| self.file(field, Access::Write));
+            }
+            "worktree" if arguments.first().is_some_and(|field| is(&field.word, "add")) => {
+                if let Some(folder) = operands.get(1) {
+                    self.file(folder, Access::Write);
+                }
+            }
+            "apply" if parsed.has(&["--directory"]) => {
+                for value in parsed.values(&["--directory"]) {
+                    self.git_output(value, arguments);
+                }
+                operands.iter().for_each(|field| self.file(field, Access::Read));
+            }
+            "apply" | "am" => operands.iter().for_each(|field| self.file(field, Access::Read)),
+            _ => {}
+        }
+        self.files.base = None;
+    }
+
+    fn git_output(&mut self, value: &Attached, arguments: &[Field]) {
+        match value {
+            Attached::Word(number) => {
+                if let Some(field) = arguments.get(*number) {
+                    self.file(field, Access::Write);
+                }
+            }
+            other => self.attached(other, Access::Write),
+        }
+    }
+}
