@@ -42,7 +42,11 @@ fn claudes_own_settings_count_for_claude_and_for_nobody_else() {
     assert_eq!(claude(&stack, "make test"), "allow");
     assert_eq!(claude(&stack, "make install"), "ask");
     assert_eq!(claude(&stack, "make clean"), "deny");
-    assert_eq!(cursor(&stack, "3.18.25", "make clean"), "ask", "Cursor has files of its own");
+    assert_eq!(
+        cursor(&stack, "3.18.25", "make clean"),
+        "ask",
+        "Cursor has files of its own"
+    );
     stack.push_team(&Policy::new().deny("Bash(make test)"));
     assert_eq!(claude(&stack, "make test"), "deny", "the team stands above");
 }
@@ -76,7 +80,11 @@ fn a_file_that_cannot_be_read_allows_nothing_and_is_named() {
     let stack = stack();
     stack.push_team(&Policy::new().allow("Bash(make *)"));
     assert_eq!(claude(&stack, "make test"), "allow", "positive control");
-    write_home(&stack, ".claude/settings.json", r#"{"permissions": {"deny": ["Bash(make cl"#);
+    write_home(
+        &stack,
+        ".claude/settings.json",
+        r#"{"permissions": {"deny": ["Bash(make cl"#,
+    );
     let answer = stack.hook("claude", &claude_bash(&stack, "make test"));
     assert_eq!(claude_says(&answer), "ask");
     assert!(answer.stdout.contains(".claude/settings.json"), "{}", answer.stdout);

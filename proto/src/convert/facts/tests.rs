@@ -186,7 +186,7 @@ fn each_fault_names_its_field() {
         "facts.documents[0].content"
     );
     assert_eq!(
-        fault(|f| f.documents = vec![f.documents[0].clone(); 17]),
+        fault(|f| f.documents = vec![f.documents[0].clone(); 129]),
         "facts.documents"
     );
 }
@@ -245,19 +245,44 @@ fn an_agents_file_lies_where_the_agent_keeps_it() {
     };
     use v1::{DocumentFormat as Format, Layer};
     for (layer, format, path, expected) in [
-        (Layer::User, Format::ClaudeSettings, "/h/.claude/settings.json", Some("/h/.claude")),
-        (Layer::Project, Format::ClaudeSettings, "/p/.claude/settings.json", Some("/p")),
-        (Layer::Local, Format::ClaudeSettings, "/p/.claude/settings.local.json", Some("/p")),
+        (
+            Layer::User,
+            Format::ClaudeSettings,
+            "/h/.claude/settings.json",
+            Some("/h/.claude"),
+        ),
+        (
+            Layer::Project,
+            Format::ClaudeSettings,
+            "/p/.claude/settings.json",
+            Some("/p"),
+        ),
+        (
+            Layer::Local,
+            Format::ClaudeSettings,
+            "/p/.claude/settings.local.json",
+            Some("/p"),
+        ),
         (Layer::Project, Format::ClaudeSettings, "/p/settings.json", None),
         (Layer::Project, Format::CursorCli, "/p/.cursor/cli.json", Some("/p")),
         (Layer::Project, Format::CursorCli, "/p/.claude/cli.json", None),
-        (Layer::Project, Format::CodexRules, "/p/.codex/rules/a.rules", Some("/p")),
+        (
+            Layer::Project,
+            Format::CodexRules,
+            "/p/.codex/rules/a.rules",
+            Some("/p"),
+        ),
         (Layer::Project, Format::CodexRules, "/p/.codex/a.rules", None),
         (Layer::Project, Format::IgnoreFile, "/p/.cursorignore", Some("/p")),
         (Layer::User, Format::IgnoreFile, "/p/.cursorignore", None),
         (Layer::Project, Format::Native, "/p/.claude/settings.json", None),
         (Layer::Team, Format::ClaudeSettings, "/p/.claude/settings.json", None),
-        (Layer::User, Format::Unspecified, "/h/.config/portcullis/policy.jsonc", None),
+        (
+            Layer::User,
+            Format::Unspecified,
+            "/h/.config/portcullis/policy.jsonc",
+            None,
+        ),
     ] {
         let told = anchor(layer, format, path);
         assert_eq!(told.ok().as_deref(), expected, "{layer:?} {format:?} {path}");
