@@ -3,7 +3,7 @@
 //! Cursor documents `**`, `*` and `?`, relative to the workspace or absolute, and no more. What people write beyond that
 //! (`~/x`, `..`, braces, classes) gives an allow nothing, and a deny whatever it may have meant.
 
-use super::{Anchor, InvalidPattern, PathPattern, PatternSense, escape};
+use super::{Anchor, Brackets, InvalidPattern, PathPattern, PatternSense, escape};
 
 /// Most alternatives that the braces of one pattern may stand for.
 const MAX_ALTERNATIVES: usize = 64;
@@ -62,18 +62,21 @@ pub(super) fn parse(text: &str, sense: PatternSense) -> Result<PathPattern, Inva
     }
     if !wide && body.contains(['{', '[']) {
         // As characters: a name may hold them, and nobody documents them as wildcards.
-        return PathPattern::compile(text, sense, anchor, vec![escape(&body, true)]);
+        return PathPattern::compile(text, sense, anchor, vec![escape(&body, Brackets::Literal)]);
     }
     let mut readings = Vec::new();
     for body in if wide { alternatives(&body) } else { vec![body] } {
-        readings.push(escape(&body, true));
+        readings.push(escape(&body, Brackets::Literal));
         if !wide {
             if body.is_empty() && !folder_only {
                 readings.push("**".to_owned());
             }
             continue;
         }
-        for body in [escape(&body, true), escape(&body, false)] {
+        for body in [
+            escape(&body, Brackets::Literal),
+            escape(&body, Brackets::Classes { wide: true }),
+        ] {
             if globset::GlobBuilder::new(&body).backslash_escape(true).build().is_err() {
                 continue;
             }
