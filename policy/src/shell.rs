@@ -35,7 +35,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
-pub(crate) use class::is_wrapper;
+pub(crate) use class::always_wraps;
 pub use hidden::visible;
 pub use quote::quote;
 
@@ -144,7 +144,8 @@ impl Command {
     }
 }
 
-/// The names of all programs that run the program or script among their arguments: wrappers and shells.
+/// The names of all programs that run the program or script among their arguments: wrappers and shells. Not of those
+/// that do so only behind a verb (`npm exec`).
 pub(crate) fn wrapper_names() -> impl Iterator<Item = &'static str> {
     wrappers::names()
 }

@@ -45,6 +45,9 @@ enum Reach {
 /// it does inside the workspace.
 const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "ln", "git"];
 
+/// Programs that run others as somebody else on this host. A rule for one of them has to say what it may run.
+const RAISERS: &[&str] = &["doas", "gosu", "pkexec", "run0", "runuser", "setpriv", "su", "sudo"];
+
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
 
@@ -270,6 +273,9 @@ impl World<'_> {
                         .is_some_and(|program| program.rsplit('/').next() == Some(label))
             })
             .and_then(|outer| {
+                if !RAISERS.contains(&label) {
+                    return self.allowed_by_text(outer);
+                }
                 // `sudo *` names the wrapper alone: it would cover every program there is.
                 let before = outer.words.len().saturating_sub(command.words.len()).max(1);
                 let anything = texts::with_any_program(outer, before);

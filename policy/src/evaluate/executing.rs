@@ -7,7 +7,7 @@
 //!
 //! Options that name a configuration file of the project are missing: what a project's tools run is the project's.
 
-use crate::shell::{Command, Word};
+use crate::shell::Command;
 
 /// Programs, with the options that run something.
 const OPTIONS: &[(&str, &[&str])] = &[
@@ -33,20 +33,39 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("yarn", &["--cwd", "--script-shell"]),
 ];
 
+/// Options of these whose value is the folder to work in: one of the workspace has the project's own scripts.
+const FOLDERS: &[&str] = &["--cwd", "--dir", "--prefix", "-C"];
+
+/// Whether a folder, as a word names it, surely lies below the working directory.
+fn is_below(folder: &str) -> bool {
+    !folder.is_empty() && !folder.starts_with(['/', '~']) && folder.split('/').all(|segment| segment != "..")
+}
+
 /// The first option of a command that runs something; `None` if there is none that is known.
 pub(super) fn option(command: &Command) -> Option<&'static str> {
     let (_, options) = OPTIONS
         .iter()
         .find(|(program, _)| command.program_name() == Some(*program))?;
-    let words = command.words.iter().skip(1).filter_map(Word::literal);
     // What stands behind `--` is for the script or test.
-    words.take_while(|word| *word != "--").find_map(|word| {
-        let name = word.split('=').next().unwrap_or_default();
-        options.iter().copied().find(|option| {
+    let words: Vec<&str> = command
+        .words
+        .iter()
+        .skip(1)
+        .map(|word| word.literal().unwrap_or_default())
+        .take_while(|word| *word != "--")
+        .collect();
+    words.iter().enumerate().find_map(|(at, word)| {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (*word, words.get(at + 1).copied()),
+        };
+        let option = options.iter().copied().find(|option| {
             // Go's tools take one dash or two.
             name == *option
                 || (!option.starts_with("--") && option.len() > 2 && name.strip_prefix('-') == Some(*option))
-        })
+        })?;
+        let here = FOLDERS.contains(&option) && value.is_some_and(is_below);
+        (!here).then_some(option)
     })
 }
 
@@ -76,6 +95,12 @@ mod tests {
             ("go test ./...", None),
             ("npm run lint --script-shell=/tmp/x", Some("--script-shell")),
             ("npm run lint -- -C x", None),
+            ("npm --prefix web run build", None),
+            ("npm --prefix=./web run build", None),
+            ("npm --prefix ../web run build", Some("--prefix")),
+            ("npm --prefix=/tmp/x test", Some("--prefix")),
+            ("npm --prefix $X test", Some("--prefix")),
+            ("pnpm -C a/../../b test", Some("-C")),
             ("pylint --init-hook='import x' a.py", Some("--init-hook")),
             ("echo --config", None),
         ] {

@@ -159,7 +159,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
         return Vec::new();
     };
     let program = command.program_name().unwrap_or_default();
-    if takes_code(command, &words) || shell::is_wrapper(program) || runs_another(&words) {
+    if takes_code(command, &words) || shell::always_wraps(program) || runs_another(&words) {
         return Vec::new();
     }
     let line = quote(&words);

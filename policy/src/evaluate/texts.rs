@@ -124,7 +124,7 @@ fn assignments(command: &Command) -> String {
 }
 
 /// Whether a command has one text only: literal words that need no quotes, one blank apart, behind a program that is neither
-/// a path nor git with options of its own. Most commands are like that, and need no other text to be made.
+/// a path nor git with options of its own or a push. Most commands are like that, and need no other text to be made.
 fn is_plain(command: &Command) -> bool {
     let safe = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     let Some((Word::Literal(program), rest)) = command.words.split_first() else {
@@ -133,8 +133,10 @@ fn is_plain(command: &Command) -> bool {
     let name = program
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    let git_option = program == "git" && matches!(rest.first(), Some(Word::Literal(word)) if word.starts_with('-'));
-    if !command.assignments.is_empty() || !name || git_option || quote(&[program]) != *program {
+    // A push has one more text for each branch that it forces or deletes.
+    let special = |word: &str| word.starts_with('-') || word == "push";
+    let git = program == "git" && matches!(rest.first(), Some(Word::Literal(word)) if special(word));
+    if !command.assignments.is_empty() || !name || git || quote(&[program]) != *program {
         return false;
     }
     let mut text = command.text.as_str();
@@ -388,7 +390,7 @@ mod tests {
     proptest::proptest! {
         /// A command that has one text only has no others.
         #[test]
-        fn a_plain_command_has_the_texts_that_any_has(line in "(git|ls|if|a/b|A=1)[ \t]{1,2}[-a'=.*/ ]{0,8}") {
+        fn a_plain_command_has_the_texts_that_any_has(line in "(git|git push|ls|if|a/b|A=1)[ \t]{1,2}[-af+:'=.*/ ]{0,8}") {
             let context = crate::shell::ShellContext { cwd: crate::AbsPath::root(), home: None };
             let analysis = crate::shell::analyse(&line, &context, crate::shell::Limits::default());
             for command in &analysis.commands {

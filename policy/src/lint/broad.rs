@@ -123,7 +123,7 @@ fn command(words: &str) -> Option<Judgement> {
         let fix = format!("name what it runs, such as `Bash({runner} tool:*)`");
         return Some((Code::Wrapper, reason, fix));
     }
-    if shell::is_wrapper(name) && free {
+    if shell::always_wraps(name) && free {
         let reason = format!(
             "`{name}` runs other programs; the rule is about the wrapper, and allows what runs as somebody else"
         );

@@ -93,9 +93,31 @@ fn class(ours: &mut Chars<'_>, their: Option<char>) -> Option<bool> {
     Some(within != negated)
 }
 
-/// Whether a pattern holds an opening bracket that is not escaped, and whether each of them begins a class.
-pub(crate) fn brackets(pattern: &str) -> (bool, bool) {
-    let (mut any, mut sound) = (false, true);
+/// What is to know about the brackets of a pattern, but for those that are escaped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// There is an opening one.
+    pub(crate) any: bool,
+    /// One of them begins no class.
+    pub(crate) unsound: bool,
+    /// A class names a slash, as `[+-9]` does. Programs disagree about what it covers.
+    pub(crate) slash: bool,
+}
+
+impl Found {
+    /// What is to know of two patterns.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            any: self.any || other.any,
+            unsound: self.unsound || other.unsound,
+            slash: self.slash || other.slash,
+        }
+    }
+}
+
+/// Looks at the brackets of a pattern.
+pub(crate) fn brackets(pattern: &str) -> Found {
+    let mut found = Found::default();
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         match c {
@@ -103,13 +125,17 @@ pub(crate) fn brackets(pattern: &str) -> (bool, bool) {
                 chars.next();
             }
             '[' => {
-                any = true;
-                sound &= class(&mut chars, None).is_some();
+                found.any = true;
+                let negated = chars.as_str().starts_with(['!', '^']);
+                match class(&mut chars, Some('/')) {
+                    None => found.unsound = true,
+                    Some(covered) => found.slash |= covered && !negated,
+                }
             }
             _ => {}
         }
     }
-    (any, sound)
+    found
 }
 
 /// Whether a pattern stands for one name only, its own text.

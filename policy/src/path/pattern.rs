@@ -187,10 +187,11 @@ impl PathPattern {
             };
         let contents = segments.pop_if(|last| *last == "**").is_some();
         let itself = wide || segments.is_empty() || !(contents || folder_only);
-        let (any, sound) = segments
+        let brackets = segments
             .iter()
             .map(|segment| glob::brackets(segment))
-            .fold((false, true), |(any, sound), (more, fine)| (any || more, sound && fine));
+            .fold(glob::Found::default(), glob::Found::and);
+        let as_classes = !brackets.unsound && (wide || !brackets.slash);
         let as_written: Vec<&str> = self::segments(rest).collect();
         let count = as_written
             .iter()
@@ -205,8 +206,8 @@ impl PathPattern {
                 any_depth,
                 itself,
                 below: true,
-                classes: sound,
-                literal_brackets: any && (wide || !sound),
+                classes: as_classes,
+                literal_brackets: brackets.any && (wide || !as_classes),
                 segments: u16::try_from(count).unwrap_or(u16::MAX),
             },
             globs: None,

@@ -150,13 +150,23 @@ const MAX_FUNCTIONS: usize = 64;
 /// By words: the body is what stands between the brackets after the name, wherever in the line (scripts of `sh -c` and
 /// `eval` stand in it too). A function that only calls itself in turn is ordinary recursion.
 pub(crate) fn forks_without_end(line: &str, analysis: &Analysis) -> bool {
-    let functions: Vec<&str> = analysis
+    // Those that the analysis does not follow, and those whose bodies it has looked into.
+    let opaque = analysis
         .opaque
         .iter()
         .filter(|opaque| opaque.reason == OpaqueReason::Redefinition)
-        .filter_map(|opaque| opaque.text.strip_suffix("()"))
-        .take(MAX_FUNCTIONS)
-        .collect();
+        .map(|opaque| opaque.text.as_str());
+    let followed = analysis
+        .commands
+        .iter()
+        .flat_map(|command| &command.seen_through)
+        .map(|context| context.label());
+    let mut functions: Vec<&str> = Vec::new();
+    for name in opaque.chain(followed).filter_map(|text| text.strip_suffix("()")) {
+        if functions.len() < MAX_FUNCTIONS && !functions.contains(&name) {
+            functions.push(name);
+        }
+    }
     let calls: Vec<Vec<(usize, bool)>> = functions
         .iter()
         .map(|name| body(line, name).map_or_else(Vec::new, |body| calls(body, &functions)))

@@ -608,7 +608,12 @@ pub(super) fn is_plain_wrapper(name: &str) -> bool {
     wrappers::find(name).is_some_and(plain) || wrappers::SHELLS.contains(&name) || name == "eval"
 }
 
-/// Whether the name is that of a wrapper or of a shell.
+/// Whether a program of this name always runs another one, or a script: not one that does so behind a subcommand alone.
+pub(crate) fn always_wraps(name: &str) -> bool {
+    wrappers::find(name).is_some() || wrappers::SHELLS.contains(&name) || name == "eval"
+}
+
+/// Whether the name is that of a wrapper, of a program with a subcommand that is one, or of a shell.
 pub(crate) fn is_wrapper(name: &str) -> bool {
     wrappers::can_wrap(name) || wrappers::SHELLS.contains(&name) || name == "eval"
 }

@@ -207,9 +207,9 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
             "--commit-filter",
             "--tag-name-filter",
         ],
-        "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" => {
-            &["-u", "--upload-pack", "--receive-pack", "--exec"]
-        }
+        // `-u` of a push names no program: it remembers the branch.
+        "push" => &["--receive-pack", "--exec"],
+        "clone" | "fetch" | "pull" | "ls-remote" | "archive" => &["-u", "--upload-pack", "--receive-pack", "--exec"],
         "grep" => &["--open-files-in-pager"],
         "send-email" => &["--sendmail-cmd", "--to-cmd", "--cc-cmd", "--header-cmd"],
         _ => &[],

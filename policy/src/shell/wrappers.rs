@@ -242,9 +242,12 @@ pub(super) fn can_wrap(name: &str) -> bool {
     find(name).is_some() || WRAPPERS.has_below(name)
 }
 
-/// The names of all wrappers and shells.
+/// The names of all wrappers and shells, without those that wrap only behind a subcommand.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    WRAPPERS.names().chain(SHELLS.iter().copied())
+    WRAPPERS
+        .names()
+        .filter(|name| find(name).is_some() && !name.contains(' '))
+        .chain(SHELLS.iter().copied())
 }
 
 /// Shells: they run a script.

@@ -74,7 +74,7 @@ pub(super) fn parse(text: &str, sense: PatternSense) -> Result<PathPattern, Inva
             continue;
         }
         for body in [escape(&body, true), escape(&body, false)] {
-            if !body.split('/').all(|segment| glob::brackets(segment).1) {
+            if body.split('/').any(|segment| glob::brackets(segment).unsound) {
                 continue;
             }
             if body.is_empty() {
