@@ -21,7 +21,7 @@ mod toml;
 
 use std::ops::Range;
 
-use crate::{DocumentOrigin, Mode, PolicyDocument};
+use crate::{DocumentOrigin, Fault, Mode, PolicyDocument};
 
 /// A format of permission files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -132,6 +132,24 @@ pub struct Imported {
 }
 
 impl Imported {
+    /// What of the file could not be read. Not empty means [`Self::is_broken`].
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        self.report
+            .iter()
+            .filter_map(|note| match &note.outcome {
+                Outcome::Fault { why } => Some(Fault {
+                    span: note.span.clone(),
+                    line: note.line,
+                    column: note.column,
+                    message: why.clone(),
+                    hint: None,
+                }),
+                Outcome::Kept | Outcome::Translated { .. } | Outcome::NotExpressible { .. } => None,
+            })
+            .collect()
+    }
+
     /// Whether the file, or one of its parts, could not be read: then it may lack a denial, and whoever reads it live
     /// should allow nothing by itself. The document holds no allow of a part that could not be read.
     #[must_use]

@@ -3,6 +3,7 @@
 //! A fact that cannot be had is left out or said to be a failure; the engine takes the worst case then. Nothing here runs a
 //! program or writes a file. Bounded in steps and in time; blocking, so it runs on a thread of its own.
 
+mod agents;
 pub mod documents;
 pub mod mcp;
 pub mod programs;
@@ -117,7 +118,13 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
     };
     let folders = workspace.roots.iter().map(PathBuf::from).chain([cwd.to_path_buf()]);
     let repositories = remotes::repositories(folders, host.places.home.as_deref());
-    let documents = documents::read(&host.places.config, project.as_deref(), &mut failures);
+    let agent = message.agent.clone().unwrap_or_default();
+    let caller = documents::Caller {
+        agent: &agent,
+        start: root,
+        project: project.as_deref(),
+    };
+    let documents = documents::read(host.places, caller, &mut failures);
     Ok(Gathered {
         facts: HostFacts {
             host_id: host.host_id.to_owned(),

@@ -32,6 +32,8 @@ pub struct Places {
     pub data: PathBuf,
     /// The user's configuration folder of Portcullis.
     pub config: PathBuf,
+    /// Where settings for the whole machine lie: `/etc`.
+    pub system: PathBuf,
     /// The folder of our own executable.
     pub programs: PathBuf,
     /// The home folder of the user whom the daemon serves, where agents keep their configuration.
@@ -69,6 +71,7 @@ impl Places {
         Ok(Self {
             data: absolute(data)?,
             config: absolute(config)?,
+            system: PathBuf::from("/etc"),
             programs,
             home: etcetera::home_dir().ok().filter(|home| home.is_absolute()),
         })

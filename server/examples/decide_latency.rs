@@ -91,6 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A command that reads, in a project with a document of its own.
 fn request() -> v1::DecideRequest {
     let document = v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
         layer: v1::Layer::User.into(),
         path: "/home/p/.config/portcullis/policy.jsonc".to_owned(),
         content: br#"{ "permissions": { "allow": ["Bash(cargo test *)", "Bash(git log *)"] } }"#.to_vec(),

@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use portcullis_policy::{
     AbsPath, DocumentOrigin, Facts, Layer, PolicyDocument,
     facts::{FactsNeeded, PathFact, Repository},
+    import::Format,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -20,7 +21,7 @@ use super::{
     call::call_in_workspace,
     check,
     text::shorten,
-    words::{layer_from_wire, path_kind_from_wire, sandbox_offer_from_wire},
+    words::{document_format_from_wire, layer_from_wire, path_kind_from_wire, sandbox_offer_from_wire},
 };
 use crate::v1;
 
@@ -31,7 +32,7 @@ const MAX_FACTS: usize = 20_000;
 const MAX_FACT_PATH: usize = 1 << 20;
 
 /// Most documents of a host.
-const MAX_DOCUMENTS: usize = 16;
+const MAX_DOCUMENTS: usize = 128;
 
 /// Most of Portcullis' own paths.
 const MAX_OWN_PATHS: usize = 1024;
@@ -55,9 +56,22 @@ pub struct HostClaims {
     pub masked_paths: Vec<String>,
 }
 
+/// How a document of the host is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DocumentFormat {
+    /// Our own.
+    Native,
+    /// An ignore file.
+    Ignore,
+    /// The permission file of an agent, read with its meaning.
+    Agent(Format),
+}
+
 /// A policy document of the host.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HostDocument {
+    /// How it is written.
+    pub format: DocumentFormat,
     /// Where it comes from.
     pub origin: DocumentOrigin,
     /// The text.
@@ -244,7 +258,9 @@ fn documents(wire: Vec<v1::HostDocument>, failures: &mut Vec<String>) -> Result<
         let field = format!("facts.documents[{at}]");
         let layer = layer_from_wire(document.layer).map_err(|invalid| invalid.at(format!("{field}.layer")))?;
         let path = check::path(&format!("{field}.path"), &document.path, check::MAX_PATH)?;
-        let folder = rule_anchor(&field, layer, &path)?;
+        let format =
+            document_format_from_wire(document.format).map_err(|invalid| invalid.at(format!("{field}.format")))?;
+        let folder = rule_anchor(&field, layer, format, &path)?;
         if document.content.len() > PolicyDocument::MAX_BYTES {
             let (length, most) = (document.content.len(), PolicyDocument::MAX_BYTES);
             let fault = format!("is {length} bytes long; at most {most} are read");
@@ -253,6 +269,7 @@ fn documents(wire: Vec<v1::HostDocument>, failures: &mut Vec<String>) -> Result<
         let digest = Sha256::digest(&document.content).into();
         match String::from_utf8(document.content) {
             Ok(text) => documents.push(HostDocument {
+                format,
                 origin: DocumentOrigin {
                     layer,
                     name: path.to_string(),
@@ -267,22 +284,40 @@ fn documents(wire: Vec<v1::HostDocument>, failures: &mut Vec<String>) -> Result<
     Ok(documents)
 }
 
-/// What `/x` means in a document's rules: the project's folder, or the user's configuration folder.
-fn rule_anchor(field: &str, layer: Layer, path: &AbsPath) -> Result<AbsPath, InvalidMessage> {
-    let misplaced = |fault: &str| InvalidMessage::new(format!("{field}.path"), fault);
-    let folder = path.parent().ok_or_else(|| misplaced("names no file"))?;
-    match layer {
-        Layer::User => Ok(folder),
-        Layer::Project if PolicyDocument::is_ignore_file(path.file_name()) => Ok(folder),
-        Layer::Project | Layer::Local if folder.file_name() == ".portcullis" => {
-            folder.parent().ok_or_else(|| misplaced("names no file"))
+/// What `/x` means in a document's rules: the project's folder, or the user's configuration folder. A project's document
+/// has to lie where its format has its place, so that no other file of the project can pass for one.
+fn rule_anchor(field: &str, layer: Layer, format: DocumentFormat, path: &AbsPath) -> Result<AbsPath, InvalidMessage> {
+    let misplaced = |fault: String| InvalidMessage::new(format!("{field}.path"), fault);
+    let folder = path.parent().ok_or_else(|| misplaced("names no file".to_owned()))?;
+    let place: &[&str] = match (layer, format) {
+        (Layer::Session | Layer::Team | Layer::Builtin, _) => {
+            return Err(InvalidMessage::new(
+                format!("{field}.layer"),
+                "is not a layer of the host: local, project or user",
+            ));
         }
-        Layer::Project | Layer::Local => Err(misplaced("does not lie in the `.portcullis` folder of a project")),
-        Layer::Session | Layer::Team | Layer::Builtin => Err(InvalidMessage::new(
-            format!("{field}.layer"),
-            "is not a layer of the host: local, project or user",
-        )),
+        (Layer::Project, DocumentFormat::Ignore) if PolicyDocument::is_ignore_file(path.file_name()) => {
+            return Ok(folder);
+        }
+        (_, DocumentFormat::Ignore) => return Err(misplaced("is no ignore file of a project".to_owned())),
+        (Layer::User, _) => return Ok(folder),
+        (_, DocumentFormat::Native) => &[".portcullis"],
+        (_, DocumentFormat::Agent(Format::ClaudeSettings)) => &[".claude"],
+        (_, DocumentFormat::Agent(Format::Cusp)) => &[".cusp"],
+        (_, DocumentFormat::Agent(Format::CursorCli | Format::CursorDesktop)) => &[".cursor"],
+        (_, DocumentFormat::Agent(Format::CodexRules)) => &["rules", ".codex"],
+        (_, DocumentFormat::Agent(Format::CodexConfig | Format::CodexRequirements)) => &[".codex"],
+        (_, DocumentFormat::Agent(Format::GeminiPolicy)) => &["policies", ".gemini"],
+    };
+    let mut at = folder;
+    for name in place {
+        let above = at.parent().filter(|_| at.file_name() == *name);
+        at = above.ok_or_else(|| {
+            let names: Vec<&str> = place.iter().rev().copied().collect();
+            misplaced(format!("does not lie in the `{}` folder of a project", names.join("/")))
+        })?;
     }
+    Ok(at)
 }
 
 #[cfg(test)]

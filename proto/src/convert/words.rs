@@ -3,10 +3,10 @@
 //! Numbers that the wire does not define are refused, never read as something near.
 
 use portcullis_policy::{
-    DecidedBy, Layer, Mode, Verdict, facts::PathKind, facts::SandboxOffer, request::Interactivity,
+    DecidedBy, Layer, Mode, Verdict, facts::PathKind, facts::SandboxOffer, import::Format, request::Interactivity,
 };
 
-use super::InvalidMessage;
+use super::{InvalidMessage, facts::DocumentFormat};
 use crate::v1;
 
 /// A verdict on the wire.
@@ -117,6 +117,27 @@ pub fn layer_from_wire(layer: i32) -> Result<Layer, InvalidMessage> {
         Ok(v1::Layer::Builtin) => Ok(Layer::Builtin),
         Ok(v1::Layer::Unspecified) | Err(_) => Err(unknown("layer", layer)),
     }
+}
+
+/// The format of a host's document.
+///
+/// # Errors
+/// If the number stands for none.
+pub(super) fn document_format_from_wire(format: i32) -> Result<DocumentFormat, InvalidMessage> {
+    use v1::DocumentFormat as Wire;
+    Ok(match Wire::try_from(format) {
+        Ok(Wire::Native) => DocumentFormat::Native,
+        Ok(Wire::IgnoreFile) => DocumentFormat::Ignore,
+        Ok(Wire::ClaudeSettings) => DocumentFormat::Agent(Format::ClaudeSettings),
+        Ok(Wire::CuspSettings) => DocumentFormat::Agent(Format::Cusp),
+        Ok(Wire::CursorCli) => DocumentFormat::Agent(Format::CursorCli),
+        Ok(Wire::CursorPermissions) => DocumentFormat::Agent(Format::CursorDesktop),
+        Ok(Wire::CodexRules) => DocumentFormat::Agent(Format::CodexRules),
+        Ok(Wire::CodexConfig) => DocumentFormat::Agent(Format::CodexConfig),
+        Ok(Wire::CodexRequirements) => DocumentFormat::Agent(Format::CodexRequirements),
+        Ok(Wire::GeminiPolicy) => DocumentFormat::Agent(Format::GeminiPolicy),
+        Ok(Wire::Unspecified) | Err(_) => return Err(unknown("document format", format)),
+    })
 }
 
 /// Who decided, on the wire.

@@ -237,8 +237,9 @@ impl Host {
         let places = Places {
             data: root.join("data"),
             config: root.join("config"),
-            programs: launcher.parent().unwrap().to_path_buf(),
             home: Some(root.join("home")),
+            system: root.join("etc"),
+            programs: launcher.parent().unwrap().to_path_buf(),
         };
         let workspace = root.join("ws");
         std::fs::create_dir_all(&workspace).unwrap();

@@ -11,8 +11,8 @@ use std::{
 };
 
 use lru::LruCache;
-use portcullis_policy::{EffectiveRuleset, Fault, PolicyDocument};
-use portcullis_proto::convert::{HostDocument, Question};
+use portcullis_policy::{EffectiveRuleset, Fault, PolicyDocument, import::import};
+use portcullis_proto::convert::{DocumentFormat, HostDocument, Question};
 use sha2::{Digest as _, Sha256};
 
 use crate::policies::{TeamPolicy, Unusable};
@@ -104,28 +104,35 @@ impl Snapshots {
         if let Some(read) = lock(&self.documents).get(&key).cloned() {
             return read;
         }
-        if PolicyDocument::is_ignore_file(&document.origin.name) {
-            let (own, faults) = PolicyDocument::parse_ignore_file(&document.text, document.origin.clone());
-            let read = ReadDocument {
-                document: Arc::new(own),
-                faults: faults.into(),
-            };
-            lock(&self.documents).put(key, read.clone());
-            return read;
-        }
-        let read = match PolicyDocument::parse(&document.text, document.origin.clone()) {
-            Ok(read) => ReadDocument {
-                document: Arc::new(read),
-                faults: Arc::default(),
-            },
-            // What it surely denies stays denied; what it may deny besides is why nothing is allowed.
-            Err(faults) => ReadDocument {
-                document: Arc::new(PolicyDocument::restrictions(&document.text, document.origin.clone())),
-                faults: faults.into(),
-            },
-        };
+        let read = read_document(document);
         lock(&self.documents).put(key, read.clone());
         read
+    }
+}
+
+/// Reads a document as far as it can be read.
+fn read_document(document: &HostDocument) -> ReadDocument {
+    let (text, origin) = (&*document.text, document.origin.clone());
+    let (document, faults) = match document.format {
+        DocumentFormat::Native => match PolicyDocument::parse(text, origin.clone()) {
+            Ok(read) => (read, Vec::new()),
+            // What it surely denies stays denied; what it may deny besides is why nothing is allowed.
+            Err(faults) => (PolicyDocument::restrictions(text, origin), faults),
+        },
+        DocumentFormat::Ignore => PolicyDocument::parse_ignore_file(text, origin),
+        DocumentFormat::Agent(format) => {
+            let imported = import(format, text, origin);
+            let faults = imported.faults();
+            let mut document = imported.document;
+            // The files are those of the agent that calls, so the mode it starts in may count here; a mode that the agent
+            // states goes before it.
+            document.settings.default_mode = document.settings.default_mode.or(imported.mode);
+            (document, faults)
+        }
+    };
+    ReadDocument {
+        document: Arc::new(document),
+        faults: faults.into(),
     }
 }
 
@@ -151,6 +158,7 @@ fn document_key(document: &HostDocument) -> Key {
     let origin = &document.origin;
     let mut key = KeyBuilder::new("document");
     key.add(&document.digest);
+    key.add(format!("{:?}", document.format).as_bytes());
     key.add(origin.layer.to_string().as_bytes());
     key.add(origin.name.as_bytes());
     key.add(origin.folder.as_ref().map_or("", |folder| folder.as_str()).as_bytes());

@@ -228,6 +228,7 @@ async fn a_faulty_host_document_means_no_allow_and_is_named() {
     let server = start_with(scripted(), &[]).await;
     let mut request = shell("allow ls");
     let document = v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
         layer: v1::Layer::Project.into(),
         path: "/w/.portcullis/policy.jsonc".into(),
         content: b"{\n  \"permissions\": 7\n}".to_vec(),

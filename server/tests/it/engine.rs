@@ -23,6 +23,7 @@ async fn push(server: &Running, text: &str) {
 
 fn with_user_rules(command: &str, text: &str) -> v1::DecideRequest {
     let document = v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
         layer: v1::Layer::User.into(),
         path: "/home/p/.config/portcullis/policy.jsonc".into(),
         content: text.into(),
@@ -281,6 +282,7 @@ async fn a_changed_document_counts_at_once_and_trust_is_no_accident_of_the_cache
     let rules = |effect: &str| format!(r#"{{ "permissions": {{ "{effect}": ["Bash(acme-deploy *)"] }} }}"#);
     let project = |text: String, project_trusted| {
         let document = v1::HostDocument {
+            format: v1::DocumentFormat::Native.into(),
             layer: v1::Layer::Project.into(),
             path: "/w/.portcullis/policy.jsonc".into(),
             content: text.into_bytes(),
@@ -326,6 +328,7 @@ async fn a_hosts_ignore_file_and_the_names_below_a_folder_decide() {
         };
         request.facts = Some(v1::HostFacts {
             documents: vec![v1::HostDocument {
+                format: v1::DocumentFormat::IgnoreFile.into(),
                 layer: v1::Layer::Project.into(),
                 path: format!("{cwd}/.cursorignore"),
                 content: lines.into(),

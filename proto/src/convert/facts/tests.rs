@@ -64,6 +64,7 @@ fn full() -> v1::HostFacts {
 
 fn document(layer: v1::Layer, path: &str) -> v1::HostDocument {
     v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
         layer: layer.into(),
         path: path.into(),
         content: b"{}".to_vec(),
@@ -185,7 +186,7 @@ fn each_fault_names_its_field() {
         "facts.documents[0].content"
     );
     assert_eq!(
-        fault(|f| f.documents = vec![f.documents[0].clone(); 17]),
+        fault(|f| f.documents = vec![f.documents[0].clone(); 129]),
         "facts.documents"
     );
 }
@@ -228,4 +229,62 @@ fn many_failures_stay_failures() {
     assert_eq!(facts.failures.len(), KEPT_FAILURES + 1);
     assert_eq!(facts.failures.last().unwrap(), "900 further failures");
     assert!(facts.failures[0].len() < 1100);
+}
+
+#[test]
+fn an_agents_file_lies_where_the_agent_keeps_it() {
+    let anchor = |layer: v1::Layer, format: v1::DocumentFormat, path: &str| {
+        let mut wire = full();
+        wire.documents = vec![v1::HostDocument {
+            format: format.into(),
+            ..document(layer, path)
+        }];
+        let (_, claims) = facts(Some(wire), Vouching::Host)?;
+        let documents = claims.unwrap().documents;
+        Ok::<_, InvalidMessage>(documents[0].origin.folder.clone().unwrap().to_string())
+    };
+    use v1::{DocumentFormat as Format, Layer};
+    for (layer, format, path, expected) in [
+        (
+            Layer::User,
+            Format::ClaudeSettings,
+            "/h/.claude/settings.json",
+            Some("/h/.claude"),
+        ),
+        (
+            Layer::Project,
+            Format::ClaudeSettings,
+            "/p/.claude/settings.json",
+            Some("/p"),
+        ),
+        (
+            Layer::Local,
+            Format::ClaudeSettings,
+            "/p/.claude/settings.local.json",
+            Some("/p"),
+        ),
+        (Layer::Project, Format::ClaudeSettings, "/p/settings.json", None),
+        (Layer::Project, Format::CursorCli, "/p/.cursor/cli.json", Some("/p")),
+        (Layer::Project, Format::CursorCli, "/p/.claude/cli.json", None),
+        (
+            Layer::Project,
+            Format::CodexRules,
+            "/p/.codex/rules/a.rules",
+            Some("/p"),
+        ),
+        (Layer::Project, Format::CodexRules, "/p/.codex/a.rules", None),
+        (Layer::Project, Format::IgnoreFile, "/p/.cursorignore", Some("/p")),
+        (Layer::User, Format::IgnoreFile, "/p/.cursorignore", None),
+        (Layer::Project, Format::Native, "/p/.claude/settings.json", None),
+        (Layer::Team, Format::ClaudeSettings, "/p/.claude/settings.json", None),
+        (
+            Layer::User,
+            Format::Unspecified,
+            "/h/.config/portcullis/policy.jsonc",
+            None,
+        ),
+    ] {
+        let told = anchor(layer, format, path);
+        assert_eq!(told.ok().as_deref(), expected, "{layer:?} {format:?} {path}");
+    }
 }
