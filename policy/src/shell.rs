@@ -90,9 +90,11 @@ impl Command {
     /// Their values are literals: an unknown value counts as not harmless.
     #[must_use]
     pub fn assignments_harmless(&self) -> bool {
-        self.assignments
-            .iter()
-            .all(|assignment| variables::is_harmless(&assignment.name) && assignment.value.literal().is_some())
+        let reads = matches!(self.program(), Some("read" | "mapfile" | "readarray"));
+        self.assignments.iter().all(|assignment| {
+            let harmless = variables::is_harmless(&assignment.name) || (reads && assignment.name == "IFS");
+            harmless && assignment.value.literal().is_some()
+        })
     }
 
     /// Whether its program is known to run the program or script among its arguments.

@@ -46,7 +46,7 @@ const SHAPERS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "unlink", "chmod", "
 /// Wrappers that change nothing a rule would care about; what they run is judged by itself.
 const PLAIN_WRAPPERS: &[&str] = &[
     "bash", "builtin", "command", "dash", "env", "eval", "exec", "fish", "ionice", "ksh", "nice", "noglob", "nohup",
-    "setsid", "sh", "stdbuf", "time", "timeout", "xargs", "zsh",
+    "setsid", "sh", "stdbuf", "time", "timeout", "trap", "xargs", "zsh",
 ];
 
 /// Programs that run others on names from elsewhere, and change nothing else about them.
