@@ -12,7 +12,7 @@ const FORBIDDEN: [(&str, &str); 3] = [
 ];
 
 /// Files that cargo or a publisher writes.
-const NOT_OURS: [&str; 2] = ["Cargo.lock", "LICENSE"];
+const NOT_OURS: [&str; 3] = ["Cargo.lock", "LICENSE", "fuzz/Cargo.lock"];
 
 /// Checks one file.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
