@@ -6,11 +6,13 @@
 //! something does not hold.
 
 mod document;
+mod import;
 mod path;
 mod rule;
 mod shell;
 
 pub use document::document;
+pub use import::importer;
 pub use path::path;
 pub use rule::rule;
 pub use shell::shell;
@@ -21,7 +23,13 @@ fn text(data: &[u8]) -> Option<&str> {
 }
 
 /// The functions by their names.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[("document", document), ("path", path), ("rule", rule), ("shell", shell)];
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("document", document),
+    ("importer", importer),
+    ("path", path),
+    ("rule", rule),
+    ("shell", shell),
+];
 
 #[cfg(test)]
 #[path = "../examples/seeds/collect.rs"]

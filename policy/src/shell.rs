@@ -114,9 +114,11 @@ impl Command {
     /// Their values are literals: an unknown value counts as not harmless.
     #[must_use]
     pub fn assignments_harmless(&self) -> bool {
-        self.assignments
-            .iter()
-            .all(|assignment| variables::is_harmless(&assignment.name) && assignment.value.literal().is_some())
+        let reads = matches!(self.program(), Some("read" | "mapfile" | "readarray"));
+        self.assignments.iter().all(|assignment| {
+            let harmless = variables::is_harmless(&assignment.name) || (reads && assignment.name == "IFS");
+            harmless && assignment.value.literal().is_some()
+        })
     }
 
     /// Whether what its program writes is made by it from what lies there: a compiler, a converter, a data base.

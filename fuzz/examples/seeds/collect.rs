@@ -24,5 +24,14 @@ pub fn seeds() -> BTreeSet<(&'static str, String)> {
             serde_json::json!({ "permissions": case["rules"] }).to_string(),
         ));
     }
+    for file in [
+        include_str!("../../../tests/fixtures/settings/cursor/cli-config.json"),
+        include_str!("../../../tests/fixtures/settings/cursor/cli.json"),
+        include_str!("../../../tests/fixtures/settings/cursor/permissions.json"),
+        include_str!("../../../tests/fixtures/settings/cursor/permissions-empty-list.json"),
+    ] {
+        found.insert(("importer", file.to_owned()));
+        found.insert(("document", file.to_owned()));
+    }
     found
 }

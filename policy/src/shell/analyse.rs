@@ -385,6 +385,7 @@ impl Walk<'_> {
         let mut inside = state.clone();
         inside.elsewhere = true;
         inside.blur(&mut self.budget)?;
+        inside.forget_parameters(&mut self.budget)?;
         let mut effects = effects::Effects::default();
         effects::of_node(body, &mut effects, &mut self.budget)?;
         let context = Context::Group(format!("{}()", excerpt(name)));

@@ -605,7 +605,7 @@ pub(super) fn words_here(words: &[Word]) -> &[Word] {
 /// Whether a program of this name only runs others: a wrapper that changes nothing, a shell, `xargs`.
 pub(super) fn is_plain_wrapper(name: &str) -> bool {
     let plain = |wrapper: &wrappers::Wrapper| wrapper.kind == wrappers::Kind::Plain || wrapper.name == "xargs";
-    wrappers::find(name).is_some_and(plain) || wrappers::SHELLS.contains(&name) || name == "eval"
+    wrappers::find(name).is_some_and(plain) || wrappers::SHELLS.contains(&name) || matches!(name, "eval" | "trap")
 }
 
 /// Whether a program of this name always runs another one, or a script: not one that does so behind a subcommand alone.

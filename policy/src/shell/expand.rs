@@ -70,6 +70,14 @@ impl State {
         Ok(())
     }
 
+    /// The positional parameters are anything.
+    pub(super) fn forget_parameters(&mut self, budget: &mut Budget) -> Read<()> {
+        for name in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"] {
+            self.set(name, Value::unknown(), budget)?;
+        }
+        Ok(())
+    }
+
     /// The variable may have been assigned again; to a number only, or to anything.
     pub(super) fn blur_one(&mut self, name: &str, numeric: bool) {
         if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {

@@ -210,7 +210,12 @@ impl<'a> Call<'a> {
 
     fn operands_from(&mut self, skip: usize, access: Access) {
         for field in self.fields().into_iter().skip(skip) {
-            self.file(field, access);
+            if access == Access::Read {
+                self.file(field, access);
+            } else {
+                // `mkdir -` makes a folder of that name.
+                self.files.field(field, access);
+            }
         }
     }
 

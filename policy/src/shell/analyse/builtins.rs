@@ -116,9 +116,7 @@ impl Walk<'_> {
                     self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::Redefinition);
                 }
                 after.blur(&mut self.budget)?;
-                for name in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"] {
-                    after.set(name, Value::unknown(), &mut self.budget)?;
-                }
+                after.forget_parameters(&mut self.budget)?;
             }
             "jobs"
                 if arguments

@@ -129,7 +129,11 @@ impl Walk<'_> {
                 command.class = CommandClass::Function;
             }
         }
+        let opaque = self.analysis.opaque.len();
         if let Some(ways) = self.builtin(name, call, &state)? {
+            if name == "trap" && self.analysis.opaque.len() == opaque {
+                self.mark_wrapper(index);
+            }
             return Ok(ways);
         }
         if self.wrapped(name, call, &state, index)? {

@@ -117,7 +117,22 @@ impl Walk<'_> {
 
     /// Bash evaluates the value of a variable in arithmetic, `a[$(…)]` in it included.
     pub(super) fn evaluated(&mut self, source: &str, state: &State) {
-        let names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let mut names: Vec<&str> = Vec::new();
+        let mut rest = source;
+        while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*')) {
+            let (before, from) = rest.split_at_checked(start).unwrap_or_default();
+            let mut end = from
+                .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                .unwrap_or(from.len());
+            // Digits, `@` and `*` are parameters only behind a dollar.
+            let parameter = before.ends_with('$') || before.ends_with("${");
+            end = end.max(1);
+            let (name, after) = from.split_at_checked(end).unwrap_or_default();
+            if parameter || name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                names.push(name);
+            }
+            rest = after;
+        }
         // The value may be the name of another variable, and so on.
         let any = || state.variables.values().any(super::Value::can_evaluate);
         let named = |value: &super::Value| {

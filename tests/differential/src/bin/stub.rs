@@ -66,9 +66,9 @@ fn program(own: &Path, name: &str) {
     drop(log);
     if name == "sudo" {
         let mut rest = arguments.iter().skip(1).peekable();
-        while let Some(option) =
-            rest.next_if(|word| word.as_bytes().starts_with(b"-") || word.as_bytes().contains(&b'='))
-        {
+        while let Some(option) = rest.next_if(|word| {
+            (word.as_bytes().starts_with(b"-") && word.as_bytes() != b"-".as_slice()) || word.as_bytes().contains(&b'=')
+        }) {
             if option == "-u" || option == "-g" {
                 rest.next();
             }
