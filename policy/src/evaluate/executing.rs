@@ -35,9 +35,8 @@ const OPTIONS: &[(&str, &[&str])] = &[
 
 /// The first option of a command that runs something; `None` if there is none that is known.
 pub(super) fn option(command: &Command) -> Option<&'static str> {
-    let (_, options) = OPTIONS
-        .iter()
-        .find(|(program, _)| command.program_name() == Some(*program))?;
+    let name = command.program_name()?;
+    let (_, options) = OPTIONS.iter().find(|(program, _)| *program == name)?;
     let words = command.words.iter().skip(1).filter_map(Word::literal);
     // What stands behind `--` is for the script or test.
     words.take_while(|word| *word != "--").find_map(|word| {
