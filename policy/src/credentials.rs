@@ -4,6 +4,8 @@
 //! contents: a secret that lies in a file of another name is not found here, and a `deny` rule is the way to keep it.
 //! `.env` files are not in it: they lie in projects, and whether they are secret is a project's to say.
 
+use std::sync::LazyLock;
+
 use crate::{AbsPath, path::plain};
 
 /// One place where secrets are kept.
@@ -124,10 +126,35 @@ pub const CREDENTIALS: &[Credential] = &[
 /// Folders of certificates that everybody may have: what ends in `.pem` there is no private key.
 const CERTIFICATES: &[&[&str]] = &[&["ssl", "certs"], &["ca-certificates"], &["tls", "certs"], &["certifi"]];
 
+/// The first segments of all entries: most paths hold none of them, and need no look at the entries.
+struct Beginnings {
+    /// Whole names, sorted.
+    names: Vec<&'static str>,
+    /// Names with a `*`.
+    patterns: Vec<&'static str>,
+}
+
+static BEGINNINGS: LazyLock<Beginnings> = LazyLock::new(|| {
+    let first = CREDENTIALS.iter().filter_map(|entry| entry.segments.first().copied());
+    let (patterns, mut names): (Vec<_>, Vec<_>) = first.partition(|name| name.contains('*'));
+    names.sort_unstable();
+    Beginnings { names, patterns }
+});
+
+impl Beginnings {
+    /// Whether an entry may begin with this segment, which is in lower case.
+    fn hold(&self, segment: &str) -> bool {
+        self.names.binary_search(&segment).is_ok() || self.patterns.iter().any(|name| named(segment, name))
+    }
+}
+
 /// The entry that says why a path is secret, if one does.
 #[must_use]
 pub fn holds(path: &AbsPath) -> Option<&'static Credential> {
     let segments: Vec<String> = path.segments().map(str::to_lowercase).collect();
+    if !segments.iter().any(|segment| BEGINNINGS.hold(segment)) {
+        return None;
+    }
     let public = CERTIFICATES.iter().any(|folder| {
         segments
             .windows(folder.len())
@@ -206,6 +233,21 @@ mod tests {
         ] {
             let path = AbsPath::parse(path).unwrap();
             assert_eq!(holds(&path).is_some(), expected, "{path}");
+        }
+    }
+
+    /// A path is first looked at for the beginning of any entry; that must not pass over one.
+    #[test]
+    fn every_entry_is_found_in_every_case_and_place() {
+        for entry in CREDENTIALS {
+            let names = entry.segments.join("/").replace('*', "x");
+            for path in [
+                format!("/{names}"),
+                format!("/srv/a/{names}/below"),
+                format!("/srv/{}", names.to_uppercase()),
+            ] {
+                assert!(holds(&AbsPath::parse(&path).unwrap()).is_some(), "{path}");
+            }
         }
     }
 

@@ -108,12 +108,17 @@ pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
     } else {
         Vec::new()
     };
+    let alone = message(first);
     Decision {
         verdict,
         decided_by: first.decided_by,
         rule: first.rule.and_then(|id| world.rule(id)).map(|rule| rule.source.clone()),
-        user_message: user_message(first, parts.len()),
-        agent_message: agent_message(&world, first, &suggested_rules),
+        user_message: if verdict == Verdict::Allow && parts.len() > 1 {
+            message_for_all(first, parts.len())
+        } else {
+            alone.clone()
+        },
+        agent_message: agent_message(&world, first, alone, &suggested_rules),
         trace: parts.iter().take(MAX_TRACE).map(|part| part.trace(&world)).collect(),
         left_out: parts.len().saturating_sub(MAX_TRACE),
         obligations,
@@ -332,24 +337,28 @@ struct ToolRules {
 /// A subject as messages show it.
 fn short(subject: &str) -> Cow<'_, str> {
     match subject.char_indices().nth(MAX_SUBJECT) {
+        _ if subject.len() <= MAX_SUBJECT => Cow::Borrowed(subject),
         None => Cow::Borrowed(subject),
         Some((end, _)) => Cow::Owned(format!("{}…", subject.get(..end).unwrap_or_default())),
     }
 }
 
-fn user_message(part: &Part, parts: usize) -> String {
+/// What people read where all parts are allowed.
+fn message_for_all(first: &Part, parts: usize) -> String {
+    format!(
+        "allowed: each of its {parts} parts is; `{}`: {}",
+        short(&first.subject),
+        first.reason
+    )
+}
+
+/// What people read about one part.
+fn message(part: &Part) -> String {
     let word = match part.verdict {
         Verdict::Allow => "allowed",
         Verdict::Ask => "needs a person's yes",
         Verdict::Deny => "denied",
     };
-    if part.verdict == Verdict::Allow && parts > 1 {
-        return format!(
-            "allowed: each of its {parts} parts is; `{}`: {}",
-            short(&part.subject),
-            part.reason
-        );
-    }
     let seen = if part.seen_through.is_empty() {
         String::new()
     } else {
@@ -358,8 +367,7 @@ fn user_message(part: &Part, parts: usize) -> String {
     format!("{word}: `{}`{seen}: {}", short(&part.subject), part.reason)
 }
 
-fn agent_message(world: &World<'_>, part: &Part, suggested: &[String]) -> String {
-    let why = user_message(part, 1);
+fn agent_message(world: &World<'_>, part: &Part, why: String, suggested: &[String]) -> String {
     let advice = part
         .rule
         .and_then(|id| world.rule(id))

@@ -29,17 +29,21 @@ impl AbsPath {
         if !text.starts_with('/') || text.contains('\0') {
             return Err(NotAbsolute(text.to_owned()));
         }
-        let mut kept: Vec<&str> = Vec::new();
+        let mut kept = String::with_capacity(text.len());
         for segment in text.split('/') {
             match segment {
                 "" | "." => {}
-                ".." => {
-                    kept.pop();
+                ".." => kept.truncate(kept.rfind('/').unwrap_or_default()),
+                other => {
+                    kept.push('/');
+                    kept.push_str(other);
                 }
-                other => kept.push(other),
             }
         }
-        Ok(Self(format!("/{}", kept.join("/"))))
+        if kept.is_empty() {
+            kept.push('/');
+        }
+        Ok(Self(kept))
     }
 
     /// The file system root.

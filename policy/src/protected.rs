@@ -13,6 +13,8 @@ mod destructive;
 mod names;
 mod table;
 
+use std::{borrow::Cow, sync::LazyLock};
+
 use crate::{AbsPath, path::plain};
 
 pub(crate) use critical::{holds_more_than_the_workspace, may_be_raw_device};
@@ -27,23 +29,49 @@ pub struct Switches {
     pub agent_directories_off: bool,
 }
 
+/// The first segments of all entries: most paths hold none of them, and need no look at the entries.
+struct Beginnings {
+    /// Whole names, sorted.
+    names: Vec<&'static str>,
+    /// Endings of names.
+    endings: Vec<&'static str>,
+}
+
+static BEGINNINGS: LazyLock<Beginnings> = LazyLock::new(|| {
+    let first = PROTECTED.iter().filter_map(|entry| entry.segments.first().copied());
+    let (endings, mut names): (Vec<_>, Vec<_>) = first.partition(|name| name.starts_with('*'));
+    names.sort_unstable();
+    let endings = endings.iter().filter_map(|name| name.strip_prefix('*')).collect();
+    Beginnings { names, endings }
+});
+
+impl Beginnings {
+    /// Whether an entry may begin with this segment, which is folded.
+    fn hold(&self, segment: &str) -> bool {
+        self.names.binary_search(&segment).is_ok() || self.endings.iter().any(|ending| segment.ends_with(ending))
+    }
+}
+
 /// The entry that protects a path, if one does.
 #[must_use]
 pub fn protects(path: &AbsPath, switches: Switches) -> Option<&'static Protected> {
-    let segments: Vec<String> = path.segments().map(names::folded).collect();
-    let raw: Vec<&str> = path.segments().collect();
+    let segments: Vec<Cow<'_, str>> = path.segments().map(names::folded).collect();
     let short_names = path.as_str().contains('~');
+    if !short_names && !segments.iter().any(|segment| BEGINNINGS.hold(segment)) {
+        return None;
+    }
+    let raw: Vec<&str> = path.segments().collect();
     PROTECTED.iter().find(|entry| {
         let width = entry.segments.len();
         (0..=segments.len().saturating_sub(width)).any(|at| {
             let named = (0..width).all(|offset| {
-                let own = segments.get(at + offset).map_or("", String::as_str);
+                let own = segments.get(at + offset).map_or("", Cow::as_ref);
                 let spelled = raw.get(at + offset).copied().unwrap_or_default();
                 let name = entry.segments.get(offset).copied().unwrap_or_default();
                 !own.is_empty() && (is_named(own, name) || (short_names && names::is_short_name_of(spelled, name)))
             });
             let below = segments.get(at + width..).unwrap_or_default();
-            let exempt = below.first().is_some_and(|next| entry.exempt.contains(&next.as_str()));
+            let exempt = below.first().is_some_and(|next| entry.exempt.contains(&next.as_ref()));
             let free = switches.agent_directories_off && entry.switchable && !stays_protected(entry, below);
             named && !exempt && !free
         })
@@ -51,12 +79,12 @@ pub fn protects(path: &AbsPath, switches: Switches) -> Option<&'static Protected
 }
 
 /// Whether a path below an agent's folder is protected although the team has switched the folder's protection off.
-fn stays_protected(entry: &Protected, below: &[String]) -> bool {
+fn stays_protected(entry: &Protected, below: &[Cow<'_, str>]) -> bool {
     // The folder itself goes with all that is in it.
     if below.is_empty() {
         return true;
     }
-    let below = plain::literal(below.iter().map(String::as_str));
+    let below = plain::literal(below.iter().map(Cow::as_ref));
     entry.sandbox.iter().any(|pattern| {
         let within = pattern.split_once('/').map_or("", |(_, rest)| rest);
         plain::meet(&plain::parse(within).iter().collect::<Vec<_>>(), &below)

@@ -94,20 +94,69 @@ fn merge(bencher: Bencher<'_, '_>, size: usize) {
     bencher.bench_local(|| EffectiveRuleset::merge(black_box(&documents), true));
 }
 
-/// Cedar, for `git status`.
+/// The two other engines, on the same rules and the commands of the same lines.
 #[cfg(feature = "others")]
-#[divan::bench(args = SIZES, sample_count = 10)]
-fn simple_command_cedar(bencher: Bencher<'_, '_>, size: usize) {
-    let mut cedar = others::Cedar::new(&rules::list(size), rules::SIMPLE);
-    assert!(cedar.allows());
-    bencher.bench_local(|| black_box(cedar.allows()));
-}
+mod beside {
+    use super::*;
+    use crate::others::{Cedar, Keys, Rego};
 
-/// Rego, by regorus, for `git status`.
-#[cfg(feature = "others")]
-#[divan::bench(args = SIZES, sample_count = 10)]
-fn simple_command_rego(bencher: Bencher<'_, '_>, size: usize) {
-    let mut rego = others::Rego::new(&rules::list(size), rules::SIMPLE);
-    assert!(rego.allows());
-    bencher.bench_local(|| black_box(rego.allows()));
+    /// Twenty decisions at a time over 100,000 rules take them seconds, and say nothing that 10,000 do not.
+    const FEWER: [usize; 4] = [10, 100, 1_000, 10_000];
+
+    fn cedar(bencher: Bencher<'_, '_>, size: usize, commands: &[String], allowed: usize) {
+        let mut cedar = Cedar::new(&rules::list(size), commands);
+        assert_eq!(cedar.allowed(), allowed);
+        bencher.bench_local(|| black_box(cedar.allowed()));
+    }
+
+    fn rego(bencher: Bencher<'_, '_>, size: usize, commands: &[String], keys: Keys, allowed: usize) {
+        let mut rego = Rego::new(&rules::list(size), commands, keys);
+        assert_eq!(rego.allowed(), allowed);
+        bencher.bench_local(|| black_box(rego.allowed()));
+    }
+
+    fn simple() -> [String; 1] {
+        [rules::SIMPLE.to_owned()]
+    }
+
+    #[divan::bench(args = SIZES, sample_count = 10)]
+    fn simple_command_cedar(bencher: Bencher<'_, '_>, size: usize) {
+        cedar(bencher, size, &simple(), 1);
+    }
+
+    #[divan::bench(args = SIZES, sample_count = 10)]
+    fn simple_command_rego(bencher: Bencher<'_, '_>, size: usize) {
+        rego(bencher, size, &simple(), Keys::Kind, 1);
+    }
+
+    #[divan::bench(args = SIZES, sample_count = 10)]
+    fn simple_command_rego_by_program(bencher: Bencher<'_, '_>, size: usize) {
+        rego(bencher, size, &simple(), Keys::Program, 1);
+    }
+
+    #[divan::bench(args = FEWER, sample_count = 10)]
+    fn twenty_parts_cedar(bencher: Bencher<'_, '_>, size: usize) {
+        cedar(bencher, size, &rules::parts(), rules::parts_allowed(size));
+    }
+
+    #[divan::bench(args = FEWER, sample_count = 10)]
+    fn twenty_parts_rego_by_program(bencher: Bencher<'_, '_>, size: usize) {
+        rego(
+            bencher,
+            size,
+            &rules::parts(),
+            Keys::Program,
+            rules::parts_allowed(size),
+        );
+    }
+
+    #[divan::bench(args = FEWER, sample_count = 10)]
+    fn hundred_kilobytes_cedar(bencher: Bencher<'_, '_>, size: usize) {
+        cedar(bencher, size, &[rules::hundred_kilobytes()], 1);
+    }
+
+    #[divan::bench(args = FEWER, sample_count = 10)]
+    fn hundred_kilobytes_rego_by_program(bencher: Bencher<'_, '_>, size: usize) {
+        rego(bencher, size, &[rules::hundred_kilobytes()], Keys::Program, 1);
+    }
 }

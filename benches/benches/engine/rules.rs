@@ -7,6 +7,7 @@ use portcullis_policy::{
     call::normalise,
     facts::{PathFact, PathKind, Repository},
     facts_needed,
+    mode::Session,
     request::{Interactivity, Workspace},
 };
 use serde_json::json;
@@ -71,7 +72,11 @@ pub(crate) fn texts(size: usize) -> Vec<String> {
     list(size)
         .chunks(PolicyDocument::MAX_RULES)
         .map(|rules| {
-            let (allow, ask, deny) = (of(rules, Effect::Allow), of(rules, Effect::Ask), of(rules, Effect::Deny));
+            let (allow, ask, deny) = (
+                of(rules, Effect::Allow),
+                of(rules, Effect::Ask),
+                of(rules, Effect::Deny),
+            );
             json!({ "permissions": { "allow": allow, "ask": ask, "deny": deny } }).to_string()
         })
         .collect()
@@ -96,7 +101,33 @@ pub(crate) fn ruleset(size: usize) -> EffectiveRuleset {
 /// Twenty commands as agents chain them.
 pub(crate) fn twenty_parts() -> String {
     let five = "git status && ls -l src && cat src/a.rs | head -5; tool9 run --fast; mkdir -p out";
-    [five, "grep -n x src/b.rs", five, "echo done > out/log", five, "git sub10 -v"].join(" && ")
+    [
+        five,
+        "grep -n x src/b.rs",
+        five,
+        "echo done > out/log",
+        five,
+        "git sub10 -v",
+    ]
+    .join(" && ")
+}
+
+/// The commands of [`twenty_parts`], one by one, as the other engines are given them.
+#[cfg(feature = "others")]
+pub(crate) fn parts() -> Vec<String> {
+    let line = twenty_parts().replace(" > out/log", "");
+    let parts = line.split([';', '|', '&']).map(str::trim);
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// How many of them a rule allows: `git status` always, `tool9 run` and `git sub10` once the mix is large enough.
+#[cfg(feature = "others")]
+pub(crate) fn parts_allowed(size: usize) -> usize {
+    let covers = |command: &String| {
+        let mut rules = list(size).into_iter().filter(|(effect, _)| *effect == Effect::Allow);
+        rules.any(|(_, about)| matches!(about, About::Command(beginning) if command.starts_with(&beginning)))
+    };
+    parts().iter().filter(|part| covers(part)).count()
 }
 
 /// A command with very many words.
@@ -144,5 +175,6 @@ pub(crate) fn request(command: &str) -> Request {
         call,
         facts,
         sandboxed_execution: false,
+        session: Session::default(),
     }
 }

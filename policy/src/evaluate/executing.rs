@@ -43,9 +43,8 @@ fn is_below(folder: &str) -> bool {
 
 /// The first option of a command that runs something; `None` if there is none that is known.
 pub(super) fn option(command: &Command) -> Option<&'static str> {
-    let (_, options) = OPTIONS
-        .iter()
-        .find(|(program, _)| command.program_name() == Some(*program))?;
+    let name = command.program_name()?;
+    let (_, options) = OPTIONS.iter().find(|(program, _)| *program == name)?;
     // What stands behind `--` is for the script or test.
     let words: Vec<&str> = command
         .words

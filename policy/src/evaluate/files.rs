@@ -426,10 +426,16 @@ impl World<'_> {
                 return part;
             }
         }
-        if let Some(id) = self.strictest(
-            self.ids(access, Effect::Deny).chain(self.ids(access, Effect::Ask)),
-            |_| true,
-        ) {
+        // Whatever the file is, the strictest rule may be about it.
+        let strictest = |effect| {
+            let index = self.rules.index();
+            let firsts = verbs(access).iter().filter_map(|verb| {
+                let mut ids = index.paths(*verb, effect).iter().copied();
+                ids.find(|id| self.rule(*id).is_some())
+            });
+            firsts.min()
+        };
+        if let Some(id) = strictest(Effect::Deny).or_else(|| strictest(Effect::Ask)) {
             return Part::perhaps(self, id, subject, why);
         }
         if let Cover::Rule(id) = cover {

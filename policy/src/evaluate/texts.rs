@@ -126,7 +126,13 @@ fn assignments(command: &Command) -> String {
 /// Whether a command has one text only: literal words that need no quotes, one blank apart, behind a program that is neither
 /// a path nor git with options of its own or a push. Most commands are like that, and need no other text to be made.
 fn is_plain(command: &Command) -> bool {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    let safe = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(
+                byte,
+                b'_' | b'-' | b'.' | b'/' | b':' | b'=' | b'@' | b'%' | b'+' | b','
+            )
+    };
     let Some((Word::Literal(program), rest)) = command.words.split_first() else {
         return false;
     };
@@ -141,7 +147,7 @@ fn is_plain(command: &Command) -> bool {
     }
     let mut text = command.text.as_str();
     for (index, word) in command.words.iter().enumerate() {
-        let Some(word) = word.literal().filter(|word| !word.is_empty() && word.chars().all(safe)) else {
+        let Some(word) = word.literal().filter(|word| !word.is_empty() && word.bytes().all(safe)) else {
             return false;
         };
         if index > 0 {

@@ -147,7 +147,6 @@ impl World<'_> {
     /// Files that a program which is not known may write, by options of the usual names (`--output x`). Only where a deny or
     /// ask is about them, or they are protected: most often such a value is no file (`-o json`).
     pub(super) fn judge_outputs<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let index = self.rules.index();
         command
             .named_outputs()
             .into_iter()
@@ -159,11 +158,7 @@ impl World<'_> {
                 if as_written.decided_by == DecidedBy::Protection {
                     return Some(as_written);
                 }
-                let id = [Effect::Deny, Effect::Ask]
-                    .into_iter()
-                    .flat_map(|effect| index.paths(PathVerb::Edit, effect))
-                    .copied()
-                    .find(|id| self.deny_covers(*id, &path))?;
+                let id = self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Edit])?;
                 Some(Part::perhaps(
                     self,
                     id,

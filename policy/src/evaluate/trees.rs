@@ -260,6 +260,10 @@ fn told_apart(command: &Command) -> (Vec<Vec<Token>>, Vec<Vec<Token>>) {
 impl World<'_> {
     /// Denies and asks on files that lie somewhere below what a command reads.
     pub(super) fn judge_trees(&self, command: &Command) -> Vec<Part> {
+        let wanted = wanted(command, |text| self.resolve(text));
+        if wanted.is_empty() {
+            return Vec::new();
+        }
         let index = self.rules.index();
         let ids: Vec<RuleId> = [Effect::Deny, Effect::Ask]
             .into_iter()
@@ -269,7 +273,6 @@ impl World<'_> {
         if ids.is_empty() && secrets.is_empty() {
             return Vec::new();
         }
-        let wanted = wanted(command, |text| self.resolve(text));
         let pattern = |folder: &AbsPath| {
             command.files.iter().find_map(|access| match &access.target {
                 FileTarget::Pattern { folder: own, pattern } if own == folder => Some(pattern.as_str()),

@@ -241,9 +241,10 @@ impl<'a> World<'a> {
         let open = |path: &AbsPath| {
             self.workspace.contains(path)
                 || self.real_roots.iter().any(|root| path.is_within(root))
-                || ["/tmp", "/var/tmp", "/dev/shm"]
-                    .iter()
-                    .any(|folder| AbsPath::parse(folder).is_ok_and(|folder| path.is_within(&folder)))
+                || OPEN_FOLDERS.iter().any(|folder| {
+                    let rest = path.as_str().strip_prefix(folder);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                })
         };
         !open(found) && !self.real(found).is_some_and(open)
     }
@@ -318,6 +319,9 @@ pub(super) fn resolve(workspace: &Workspace, text: &str) -> Option<AbsPath> {
         None => Some(workspace.cwd.join(text)),
     }
 }
+
+/// Folders that everybody writes to.
+const OPEN_FOLDERS: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Words that bash runs itself before it looks for a program.
 const BUILTINS: &[&str] = &[

@@ -5,6 +5,8 @@
 //! of them, on every host: the workspace may be a mount, a share or an archive that is unpacked elsewhere. All names of
 //! the table are ASCII, so only what folds into ASCII matters; anything else stays another name.
 
+use std::borrow::Cow;
+
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Characters that a file system ignores, or that show as nothing: marks of width, joining and direction, selectors, tags.
@@ -46,14 +48,19 @@ pub(super) fn folded_text(text: &str) -> String {
 }
 
 /// One segment of a path: folded, and without a stream's name and what is dropped at the end.
-pub(super) fn folded(segment: &str) -> String {
+pub(super) fn folded(segment: &str) -> Cow<'_, str> {
+    // Most names are what they fold to.
+    let settled = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b':';
+    if segment.bytes().all(settled) && !segment.ends_with(['.', ' ']) {
+        return Cow::Borrowed(segment);
+    }
     let mut text = folded_text(segment);
     // `.git::$INDEX_ALLOCATION` is the folder `.git` itself.
     if let Some(colon) = text.find(':').filter(|at| *at > 0) {
         text.truncate(colon);
     }
     text.truncate(text.trim_end_matches(['.', ' ']).len());
-    text
+    Cow::Owned(text)
 }
 
 /// Whether a segment is the short name that NTFS and FAT make of a protected name: `GIT~1` of `.git`, `MCP~1.JSO` of

@@ -17,6 +17,22 @@ fn workspace() -> Workspace {
     }
 }
 
+/// A path is first looked at for the beginning of any entry; that must not pass over one.
+#[test]
+fn every_entry_is_found_in_every_case_and_place() {
+    for entry in PROTECTED {
+        let names = entry.segments.join("/").replace('*', "x");
+        for path in [
+            format!("/{names}"),
+            format!("/w/a/{names}/below"),
+            format!("/w/{}", names.to_uppercase()),
+            format!("/w/{names}."),
+        ] {
+            assert!(protects(&p(&path), Switches::default()).is_some(), "{path}");
+        }
+    }
+}
+
 #[test]
 fn names_count_whole_anywhere_and_in_any_case() {
     for (path, expected) in [

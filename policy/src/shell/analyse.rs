@@ -338,7 +338,7 @@ impl Walk<'_> {
             self.raw_word(word, &state)?;
             for field in expand::expand(word, &state, self.context, &mut self.budget)? {
                 value.exact &= field.exact;
-                for choice in field.candidates.into_iter().flatten() {
+                for choice in field.candidates.into_texts() {
                     value.merge(&Value {
                         choices: vec![choice],
                         exact: true,
@@ -407,10 +407,7 @@ impl Walk<'_> {
     }
 
     fn simple(&mut self, simple: &Simple, redirects: &[Redirect], state: State, stdin: &Stdin) -> Read<Ways> {
-        let mut fields = Vec::new();
-        for word in &simple.words {
-            fields.extend(expand::expand(word, &state, self.context, &mut self.budget)?);
-        }
+        let fields = expand::expand_all(&simple.words, &state, self.context, &mut self.budget)?;
         // Assignments see those before them.
         let mut with = state.clone();
         let mut assignments = Vec::new();

@@ -112,7 +112,8 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
 
 /// The name without its folder.
 pub(super) fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
+    let slash = program.bytes().rposition(|byte| byte == b'/');
+    slash.and_then(|at| program.get(at + 1..)).unwrap_or(program)
 }
 
 /// An option, or another word, that makes a command run another program or write elsewhere.
@@ -266,6 +267,11 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             }),
         _ => None,
     }
+}
+
+/// Whether a program takes a script of sed or awk.
+pub(super) fn takes_script(name: &str) -> bool {
+    matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
 }
 
 /// What in a script of sed or awk runs programs or writes files, if its text is certain.

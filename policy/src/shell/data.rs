@@ -5,6 +5,11 @@
 //!
 //! It understands no program: what the entries mean is told by `programs`, `wrappers`, `git` and `variables`.
 
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, DefaultHasher},
+};
+
 use serde::de::DeserializeOwned;
 
 /// Reads one data file.
@@ -95,37 +100,57 @@ pub(super) fn full_names(names: &str, verbs: &str) -> Vec<String> {
         .collect()
 }
 
-/// Entries by name, found in logarithmic time.
+/// Entries by name.
 #[derive(Debug)]
-pub(super) struct ByName<T: 'static>(Vec<(&'static str, &'static T)>);
+pub(super) struct ByName<T: 'static> {
+    /// Sorted by name.
+    entries: Vec<(&'static str, &'static T)>,
+    /// Names and their beginnings up to a blank: each command is looked up several times.
+    found: HashMap<&'static str, Place<T>, BuildHasherDefault<DefaultHasher>>,
+}
+
+/// What is known under a name.
+#[derive(Debug)]
+struct Place<T: 'static> {
+    entry: Option<&'static T>,
+    /// Longer names begin with this one and a blank.
+    below: bool,
+}
 
 impl<T> ByName<T> {
     pub(super) fn new(mut entries: Vec<(&'static str, &'static T)>) -> Self {
         entries.sort_unstable_by_key(|(name, _)| *name);
-        Self(entries)
+        let mut found: HashMap<_, Place<T>, _> = HashMap::default();
+        let none = || Place {
+            entry: None,
+            below: false,
+        };
+        for (name, entry) in &entries {
+            found.entry(*name).or_insert_with(none).entry = Some(entry);
+            for beginning in name.match_indices(' ').filter_map(|(at, _)| name.get(..at)) {
+                found.entry(beginning).or_insert_with(none).below = true;
+            }
+        }
+        Self { entries, found }
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&'static T> {
-        let at = self.0.binary_search_by_key(&name, |(known, _)| *known).ok()?;
-        self.0.get(at).map(|(_, entry)| *entry)
+        self.found.get(name)?.entry
     }
 
     /// Whether an entry's name is this one and a blank, with more behind it.
     pub(super) fn has_below(&self, name: &str) -> bool {
-        // A blank comes before every other character of a name, so that entry would be the next.
-        let at = self.0.partition_point(|(known, _)| *known <= name);
-        let next = self.0.get(at).and_then(|(known, _)| known.strip_prefix(name));
-        next.is_some_and(|rest| rest.starts_with(' '))
+        self.found.get(name).is_some_and(|place| place.below)
     }
 
     /// All names.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|(name, _)| *name)
+        self.entries.iter().map(|(name, _)| *name)
     }
 
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &(&'static str, &'static T)> {
-        self.0.iter()
+        self.entries.iter()
     }
 }
 

@@ -8,6 +8,7 @@
 mod braces;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
 };
@@ -213,6 +214,53 @@ impl Value {
     }
 }
 
+/// What a word may be: each candidate a list of words, because an unquoted value is split.
+#[derive(Clone, Debug)]
+pub(super) enum Candidates {
+    /// One word, as nearly always.
+    One(Text),
+    /// Any number.
+    Many(Vec<Vec<Text>>),
+}
+
+impl Candidates {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[Text]> {
+        let (one, many) = match self {
+            Self::One(text) => (Some(std::slice::from_ref(text)), &[][..]),
+            Self::Many(many) => (None, many.as_slice()),
+        };
+        one.into_iter().chain(many.iter().map(Vec::as_slice))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(many) => many.len(),
+        }
+    }
+
+    /// The candidate of this number.
+    pub(super) fn get(&self, number: usize) -> Option<&[Text]> {
+        self.iter().nth(number)
+    }
+
+    fn push(&mut self, words: Vec<Text>) {
+        match self {
+            Self::One(text) => *self = Self::Many(vec![vec![text.clone()], words]),
+            Self::Many(many) => many.push(words),
+        }
+    }
+
+    /// All words of all candidates.
+    pub(super) fn into_texts(self) -> impl Iterator<Item = Text> {
+        let (one, many) = match self {
+            Self::One(text) => (Some(text), Vec::new()),
+            Self::Many(many) => (None, many),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+}
+
 /// One word after expansion.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
@@ -220,9 +268,9 @@ pub(super) struct Field {
     /// As written; empty for the second and later words out of one brace expression.
     pub(super) source: String,
     /// What stands before it in the line.
-    pub(super) before: String,
-    /// What it may be: each a list of words, because an unquoted value is split.
-    pub(super) candidates: Vec<Vec<Text>>,
+    pub(super) before: Cow<'static, str>,
+    /// What it may be.
+    pub(super) candidates: Candidates,
     /// The candidates are all there are.
     pub(super) exact: bool,
     /// It names a pipe to another command: `<(…)`.
@@ -235,8 +283,8 @@ impl Field {
         Self {
             word: Word::Literal(text.to_owned()),
             source: text.to_owned(),
-            before: " ".to_owned(),
-            candidates: vec![vec![Text::plain(text)]],
+            before: Cow::Borrowed(" "),
+            candidates: Candidates::One(Text::plain(text)),
             exact: true,
             process: false,
         }
@@ -250,8 +298,8 @@ impl Field {
                 pattern: false,
             },
             source: source.to_owned(),
-            before: " ".to_owned(),
-            candidates: Vec::new(),
+            before: Cow::Borrowed(" "),
+            candidates: Candidates::Many(Vec::new()),
             exact: false,
             process: false,
         }
@@ -263,7 +311,7 @@ impl Field {
 
     /// The single word that a candidate is.
     pub(super) fn single_candidates(&self) -> impl Iterator<Item = &Text> {
-        self.candidates.iter().filter_map(|fields| match fields.as_slice() {
+        self.candidates.iter().filter_map(|fields| match fields {
             [one] => Some(one),
             _ => None,
         })
@@ -279,16 +327,44 @@ enum Cell {
     Process,
 }
 
+/// Expands words, one behind the other.
+pub(super) fn expand_all(
+    words: &[RawWord],
+    state: &State,
+    context: &ShellContext,
+    budget: &mut Budget,
+) -> Read<Vec<Field>> {
+    let mut fields = Vec::with_capacity(words.len());
+    for word in words {
+        match usual(word) {
+            Some(field) => {
+                budget.spend(1)?;
+                fields.push(field);
+            }
+            None => fields.extend(expand(word, state, context, budget)?),
+        }
+    }
+    Ok(fields)
+}
+
+/// What the usual word becomes: nothing in it needs more than its text.
+fn usual(raw: &RawWord) -> Option<Field> {
+    let special = |byte: u8| matches!(byte, b'*' | b'?' | b'[' | b'{' | b'~');
+    let text = raw.bare().filter(|text| !text.bytes().any(special))?;
+    Some(Field {
+        word: Word::Literal(text.to_owned()),
+        source: raw.source.clone(),
+        before: raw.before.clone(),
+        candidates: Candidates::One(Text::plain(text)),
+        exact: true,
+        process: false,
+    })
+}
+
 /// Expands one word.
 pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budget: &mut Budget) -> Read<Vec<Field>> {
-    // The usual word: nothing in it needs more than its text.
-    if let Some(text) = raw.bare()
-        && !text.contains(['*', '?', '[', '{', '~'])
-    {
+    if let Some(field) = usual(raw) {
         budget.spend(1)?;
-        let mut field = Field::literal(text);
-        field.source.clone_from(&raw.source);
-        field.before.clone_from(&raw.before);
         return Ok(vec![field]);
     }
     budget.spend_text(raw.source.len())?;
@@ -302,7 +378,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             },
             source: raw.source.clone(),
             before: raw.before.clone(),
-            candidates: Vec::new(),
+            candidates: Candidates::Many(Vec::new()),
             exact: false,
             process: false,
         }]);
@@ -314,7 +390,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         let mut field = field(word, raw, home(state, context));
         if number > 0 {
             field.source.clear();
-            field.before.clear();
+            field.before = Cow::Borrowed("");
         }
         fields.push(field);
     }
@@ -330,7 +406,7 @@ fn unless_plain(cells: &[Cell], expanded: Vec<Field>, raw: &RawWord, home: Optio
     let mut words = Vec::new();
     for field in expanded {
         whole.exact &= field.exact && field.candidates.len() == 1;
-        words.extend(field.candidates.into_iter().flatten());
+        words.extend(field.candidates.into_texts());
     }
     whole.candidates.push(words);
     whole.word = Word::Dynamic {
@@ -615,7 +691,7 @@ fn field(cells: &[Cell], raw: &RawWord, home: Option<&AbsPath>) -> Field {
         }),
         source: raw.source.clone(),
         before: raw.before.clone(),
-        candidates,
+        candidates: Candidates::Many(candidates),
         exact,
         process,
     }

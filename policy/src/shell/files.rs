@@ -71,9 +71,11 @@ impl<'a> Call<'a> {
                 self.parsed = parse(all, known.program);
                 self.program(known.program);
                 // A script among the arguments that runs or writes what it likes.
-                let words: Vec<Word> = all.iter().map(|field| field.word.clone()).collect();
-                if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
-                    self.files.unknown(&script, Access::Write);
+                if class::takes_script(self.name) {
+                    let words: Vec<Word> = all.iter().map(|field| field.word.clone()).collect();
+                    if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
+                        self.files.unknown(&script, Access::Write);
+                    }
                 }
             }
         }

@@ -16,37 +16,39 @@ const VALUED: &[&str] = &[
 
 /// A git command, split.
 #[derive(Debug, Default)]
-pub(super) struct Split {
+pub(super) struct Split<'a> {
     /// Global options, as written up to `=`.
-    pub(super) globals: Vec<String>,
+    pub(super) globals: Vec<&'a str>,
     /// Number of the word after `-C`.
     pub(super) folder: Option<usize>,
     /// The subcommand, if it is certain.
-    pub(super) verb: Option<String>,
+    pub(super) verb: Option<&'a str>,
     /// Number of the first word after it.
     pub(super) rest: usize,
 }
 
 /// Splits the words after `git`.
-pub(super) fn split(words: &[Word]) -> Split {
+pub(super) fn split<'a>(words: impl IntoIterator<Item = &'a Word>) -> Split<'a> {
     let mut split = Split::default();
+    let mut words = words.into_iter();
     let mut at = 0;
-    while let Some(word) = words.get(at) {
+    while let Some(word) = words.next() {
         at += 1;
         let Some(text) = word.literal() else {
-            split.globals.push("?".to_owned());
+            split.globals.push("?");
             break;
         };
         if !text.starts_with('-') {
-            split.verb = Some(text.to_owned());
+            split.verb = Some(text);
             break;
         }
         let name = text.split('=').next().unwrap_or(text);
-        split.globals.push(name.to_owned());
+        split.globals.push(name);
         if VALUED.contains(&text) {
             if text == "-C" {
                 split.folder = Some(at);
             }
+            words.next();
             at += 1;
         }
     }
@@ -69,9 +71,9 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
     if let Some(found) = split
         .globals
         .iter()
-        .find(|option| global.contains(&option.as_str()) || option.starts_with("-c"))
+        .find(|option| global.contains(option) || option.starts_with("-c"))
     {
-        return Some(found.clone());
+        return Some((*found).to_owned());
     }
     let long = [
         "--upload-pack",
@@ -107,7 +109,7 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
         "--to-cmd",
         "--cc-cmd",
     ];
-    let verb = split.verb.as_deref().unwrap_or_default();
+    let verb = split.verb.unwrap_or_default();
     for word in words.get(split.rest..).unwrap_or_default() {
         let Some(text) = word.literal() else { continue };
         if text == "--" {
@@ -191,7 +193,7 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
         }
     }
     let rest = words.get(split.rest..).unwrap_or_default();
-    let verb = split.verb.as_deref().unwrap_or_default();
+    let verb = split.verb.unwrap_or_default();
     let whole: fn(&str) -> Option<&str> = |text| Some(text);
     // Options whose value is a command. Where `--name=value` stands, the value is in the word.
     let options: &[&str] = match verb {
@@ -299,11 +301,11 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
     let split = split(words);
     let rest = words.get(split.rest..).unwrap_or_default();
     let texts: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
-    let Some(verb) = split.verb.as_deref() else {
+    let Some(verb) = split.verb else {
         return split
             .globals
             .iter()
-            .all(|option| matches!(option.as_str(), "--version" | "-v" | "--help" | "-h"))
+            .all(|option| matches!(*option, "--version" | "-v" | "--help" | "-h"))
             && !split.globals.is_empty()
             && rest.is_empty();
     };

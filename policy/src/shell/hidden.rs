@@ -36,6 +36,9 @@ pub(super) fn cleaned(line: &str) -> String {
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| is_hidden(c) || is_joiner(c) || is_blank(c);
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
     if !text.chars().any(harmful) {
         return Cow::Borrowed(text);
     }

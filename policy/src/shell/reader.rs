@@ -16,7 +16,7 @@ mod words;
 
 pub(super) use compound::is_name;
 
-use std::{cell::OnceCell, rc::Rc};
+use std::{borrow::Cow, cell::OnceCell, rc::Rc};
 
 use super::syntax::{Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator};
 
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
 
     /// The next character, with line continuations removed.
     fn peek(&mut self) -> Option<char> {
-        while self.rest().starts_with("\\\n") {
+        while self.text.as_bytes().get(self.at) == Some(&b'\\') && self.rest().starts_with("\\\n") {
             self.at += 2;
         }
         self.raw_peek()
@@ -168,7 +168,10 @@ impl<'a> Reader<'a> {
 
     /// The next character as it stands.
     fn raw_peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        match self.text.as_bytes().get(self.at) {
+            Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
+            _ => self.rest().chars().next(),
+        }
     }
 
     /// Takes the next character as it stands.
@@ -237,21 +240,15 @@ impl<'a> Reader<'a> {
     fn keyword(&mut self) -> Option<(&'static str, usize)> {
         self.blanks();
         let start = self.at;
-        let mut seen = String::new();
-        while let Some(c) = self.peek() {
-            if is_meta(c) {
-                break;
+        for word in KEYWORDS {
+            let whole = self.eat(word) && self.peek().is_none_or(is_meta);
+            let end = self.at;
+            self.at = start;
+            if whole {
+                return Some((word, end));
             }
-            if !(c.is_ascii_lowercase() || matches!(c, '!' | '{' | '}' | '[' | ']')) || seen.len() > 8 {
-                self.at = start;
-                return None;
-            }
-            seen.push(c);
-            self.bump();
         }
-        let end = self.at;
-        self.at = start;
-        KEYWORDS.iter().find(|word| **word == seen).map(|word| (*word, end))
+        None
     }
 
     fn eat_keyword(&mut self, word: &str) -> bool {
@@ -427,7 +424,7 @@ impl<'a> Reader<'a> {
     /// A redirection, if one comes next: the operator with the number or `{name}` before it already taken.
     fn redirect(&mut self) -> Read<Option<Redirect>> {
         self.blanks();
-        if self.sees("<(") || self.sees(">(") {
+        if !matches!(self.peek(), Some('<' | '>' | '&')) || self.sees("<(") || self.sees(">(") {
             return Ok(None);
         }
         let operator = if self.eat("<<<") {
@@ -598,12 +595,17 @@ impl<'a> Reader<'a> {
         let Some(mut word) = self.word()? else {
             return Ok(None);
         };
-        word.before = match self.last_end {
-            Some(end) => self.slice(end, start).to_owned(),
-            None => " ".to_owned(),
-        };
+        word.before = self.between(start);
         self.last_end = Some(self.at);
         Ok(Some(word))
+    }
+
+    /// What stands between the word before and this place; a blank behind a redirection.
+    fn between(&self, start: usize) -> Cow<'static, str> {
+        match self.last_end.map_or(" ", |end| self.slice(end, start)) {
+            " " => Cow::Borrowed(" "),
+            other => Cow::Owned(other.to_owned()),
+        }
     }
 
     fn plain_node(form: super::syntax::Form, redirects: Vec<Redirect>) -> Node {

@@ -3,7 +3,7 @@
 //! Smaller than bash's own grammar: it keeps what matters to *what runs and what is touched*, and drops the rest
 //! (arithmetic is only a text with the substitutions inside it). It holds no judgement and no values.
 
-use std::{cell::OnceCell, rc::Rc};
+use std::{borrow::Cow, cell::OnceCell, rc::Rc};
 
 /// Commands one after the other.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ pub(super) struct RawWord {
     /// As written.
     pub(super) source: String,
     /// What stands between the word before and this one; a blank if it was a redirection.
-    pub(super) before: String,
+    pub(super) before: Cow<'static, str>,
     pub(super) pieces: Vec<Piece>,
 }
 

@@ -49,7 +49,7 @@ impl<'a> Files<'a> {
         if field.process {
             return;
         }
-        for candidate in &field.candidates {
+        for candidate in field.candidates.iter() {
             for text in candidate {
                 self.text(text, access);
             }

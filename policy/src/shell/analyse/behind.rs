@@ -255,7 +255,7 @@ impl Walk<'_> {
     /// `xargs` alone runs `echo`.
     fn echoes(&mut self, call: &Call<'_>, inside: &State) -> Read<()> {
         let words = Field {
-            before: " ".to_owned(),
+            before: " ".into(),
             source: String::new(),
             ..Field::unknown("words from the input")
         };
@@ -381,7 +381,7 @@ impl Walk<'_> {
         match marker {
             Some(marker) => replace(fields, &marker),
             None => fields.push(Field {
-                before: " ".to_owned(),
+                before: " ".into(),
                 source: String::new(),
                 ..Field::unknown("words from the input")
             }),

@@ -52,11 +52,13 @@ impl Walk<'_> {
                 Ok(false)
             }
             _ => {
-                let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
-                let wraps = match wrappers::resolve(name, &words) {
-                    Some((wrapper, start)) => self.program_behind(wrapper, &words, start, call, state, index)?,
-                    None => false,
-                };
+                let mut wraps = false;
+                if wrappers::can_wrap(name) {
+                    let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
+                    if let Some((wrapper, start)) = wrappers::resolve(name, &words) {
+                        wraps = self.program_behind(wrapper, &words, start, call, state, index)?;
+                    }
+                }
                 self.commands_in_options(name, call, state)?;
                 Ok(wraps)
             }

@@ -7,8 +7,8 @@ use crate::shell::{git, options};
 
 impl Call<'_> {
     pub(super) fn git(&mut self) {
-        let words: Vec<_> = self.arguments.iter().map(|field| field.word.clone()).collect();
-        let git::Split { folder, verb, rest, .. } = git::split(&words);
+        let words = self.arguments.iter().map(|field| &field.word);
+        let git::Split { folder, verb, rest, .. } = git::split(words);
         let Some(verb) = verb else { return };
         self.files.base = folder.and_then(|number| self.argument(number)).cloned();
         let spec = options::Spec {
@@ -43,7 +43,7 @@ impl Call<'_> {
             .iter()
             .filter_map(|number| arguments.get(*number))
             .collect();
-        match verb.as_str() {
+        match verb {
             // A revision, or a path, or `revision:path`.
             "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" => {
                 for field in &operands {

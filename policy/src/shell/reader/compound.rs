@@ -334,10 +334,7 @@ impl Reader<'_> {
                 pieces.extend(assignment.value.pieces);
                 pieces.extend(assignment.elements.into_iter().flat_map(|element| element.pieces));
             }
-            let before = match self.last_end {
-                Some(end) => self.slice(end, start).to_owned(),
-                None => " ".to_owned(),
-            };
+            let before = self.between(start);
             self.last_end = Some(self.at);
             return Ok(Some(RawWord {
                 source: self.slice(start, self.at).to_owned(),

@@ -1,6 +1,6 @@
 //! Words: quotes, escapes, and the expansions inside.
 
-use std::rc::Rc;
+use std::{borrow::Cow, rc::Rc};
 
 use super::{Dialect, Fault, Read, Reader, compound::is_name, is_meta};
 use crate::shell::syntax::{Arithmetic, Operation, Parameter, Piece, RawWord};
@@ -45,7 +45,7 @@ impl Reader<'_> {
         }
         Ok(Some(RawWord {
             source: self.slice(start, self.at).to_owned(),
-            before: String::new(),
+            before: Cow::Borrowed(""),
             pieces,
         }))
     }
