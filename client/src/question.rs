@@ -88,11 +88,11 @@ impl Question {
         }
     }
 
-    /// A shell line, understood as bash.
+    /// A shell line, understood as bash: a call of the agent's own tool for that.
     #[must_use]
     pub fn shell(agent: &str, cwd: &str, line: &str) -> Self {
         let input = Map::from_iter([("command".to_owned(), Value::from(line))]);
-        Self::tool(agent, cwd, "Bash", input)
+        Self::tool(agent, cwd, portcullis_policy::call::shell_tool(agent), input)
     }
 
     /// A command that is to be run by [`crate::Host::run`] if it is allowed: these words, not a shell line.
@@ -209,6 +209,15 @@ mod tests {
         assert_eq!(execution.argv, argv);
         assert_eq!(execution.timeout.unwrap().seconds, 2);
         assert_eq!(wire.workspace.unwrap().roots, ["/w"]);
+    }
+
+    #[test]
+    fn a_shell_line_is_asked_with_the_agents_own_tool() {
+        let tool = |agent: &str| Question::shell(agent, "/w", "ls").to_wire().call.unwrap().tool_name;
+        assert_eq!(
+            ["cli", "cursor", "gemini"].map(tool),
+            ["Bash", "Shell", "run_shell_command"]
+        );
     }
 
     #[test]

@@ -159,6 +159,16 @@ fn approving_a_server_takes_a_terminal_and_approves_what_was_shown() {
 }
 
 #[test]
+fn that_no_server_is_configured_is_said() {
+    let fake = Fake::with(|service| {
+        service.mcp_servers = Arc::new(v1::ListMcpServersResponse::default());
+    });
+    let told = fake.run(&["mcp", "list", "--project", "/"]);
+    assert_eq!((told.code, told.out.as_str()), (Some(0), ""), "{told:?}");
+    assert_eq!(told.err, "note: no MCP server is configured for /\n");
+}
+
+#[test]
 fn a_configuration_that_cannot_be_read_is_told() {
     let fake = Fake::with(|service| {
         service.mcp_servers = Arc::new(v1::ListMcpServersResponse {

@@ -8,7 +8,7 @@ mod normalise;
 
 use std::fmt;
 
-pub use normalise::{InvalidCall, normalise, working_directory};
+pub use normalise::{InvalidCall, normalise, shell_tool, working_directory};
 
 /// A tool call: the agent's words and what they mean.
 #[derive(Clone, PartialEq)]

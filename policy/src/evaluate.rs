@@ -88,7 +88,7 @@ pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
     for part in &mut parts {
         world.settle(part);
     }
-    parts.sort_by_key(|part| (std::cmp::Reverse(part.verdict), weight(part.decided_by)));
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.verdict), weight(part.decided_by), !part.misleads));
     let Some(first) = parts.first() else {
         // INVARIANT: judge() gives at least one part. Without one nothing is known, so nothing is allowed.
         return Decision::failure(
@@ -394,6 +394,8 @@ fn agent_message(world: &World<'_>, part: &Part, why: String, suggested: &[Strin
             },
         },
         (Verdict::Ask, None) => match part.decided_by {
+            // However plainly it is said: what the host could not read has to be repaired first.
+            DecidedBy::Failure if !world.request.facts.failures.is_empty() => "tell the person what the host could not read: until that is repaired, nothing is allowed without them".to_owned(),
             DecidedBy::Failure => "say plainly what is to be run: one command with literal words can be judged without a person".to_owned(),
             _ => "wait for the person's answer; do not try it in another form".to_owned(),
         },

@@ -3,7 +3,7 @@
 //! A rule names a server; what runs under the name stands in files that others may write. So a person approves each
 //! server once, as it is: command and arguments, or address. What changes asks again.
 
-use std::{fmt::Write as _, fs, path::PathBuf};
+use std::{fmt::Write as _, fs, io::Write as _, path::PathBuf};
 
 use clap::Subcommand;
 use portcullis_client::{
@@ -107,6 +107,13 @@ async fn list(host: &Host, root: &str, format: Format) -> Result<u8, Failure> {
         }
     }
     if failures.is_empty() {
+        if servers.is_empty() {
+            let _ = writeln!(
+                anstream::stderr(),
+                "note: no MCP server is configured for {}",
+                printable(root)
+            );
+        }
         return Ok(0);
     }
     Err(Failure::text(failures.join("; "))

@@ -31,6 +31,12 @@ pub struct InvalidCall {
     pub fault: String,
 }
 
+/// The tool by which an agent, named as for [`normalise`], runs a shell line; the line is the field `command` of its input.
+#[must_use]
+pub fn shell_tool(agent: &str) -> &'static str {
+    vocabulary::shell_tool(agent)
+}
+
 /// Turns an agent's words into a [`ToolCall`].
 ///
 /// `agent` is the agent's short name; it settles spellings that two agents use differently (`mcp_a_b_c`, `srv-tool`). An

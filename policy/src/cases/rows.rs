@@ -47,7 +47,10 @@ pub enum RowFault {
 /// Reads rows. Empty lines are none; every other line is a row or a fault.
 #[must_use]
 pub fn read(text: &str) -> Vec<Row> {
-    text.lines()
+    // Editors of some systems begin a file with a byte order mark.
+    text.strip_prefix('\u{feff}')
+        .unwrap_or(text)
+        .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(index, line)| row(line, u32::try_from(index + 1).unwrap_or(u32::MAX)))
@@ -328,6 +331,14 @@ mod tests {
         let mut row: Map<String, Value> = serde_json::from_str(ROW).unwrap();
         change(&mut row);
         read(&Value::Object(row).to_string()).remove(0)
+    }
+
+    #[test]
+    fn a_byte_order_mark_belongs_to_no_row() {
+        let row = ROW.replace('\n', " ");
+        assert!(read(&format!("\u{feff}{row}\r\n"))[0].case.is_ok());
+        // Anywhere else it is a fault, as any stray character.
+        assert!(read(&format!("{row}\n\u{feff}{row}"))[1].case.is_err());
     }
 
     #[test]

@@ -150,6 +150,14 @@ impl<'a> Reader<'a> {
             );
             return;
         }
+        if self.text.starts_with(scan::BYTE_ORDER_MARK) {
+            self.fault(
+                0..scan::BYTE_ORDER_MARK.len_utf8(),
+                "the document begins with a byte order mark",
+                Some("save it as UTF-8 without one"),
+            );
+            return;
+        }
         let options = ParseOptions {
             allow_comments: true,
             allow_trailing_commas: true,

@@ -3,6 +3,9 @@
 /// Deepest nesting of a document. The format needs four levels.
 pub(crate) const MAX_DEPTH: usize = 16;
 
+/// What some editors begin a file with. It is no blank to JSON, and no editor shows it.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Where the text nests deeper than [`MAX_DEPTH`]: the offset of the bracket that is one too many.
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0_usize;

@@ -18,6 +18,15 @@ fn faults(text: &str, layer: Layer) -> Vec<Fault> {
 }
 
 #[test]
+fn a_byte_order_mark_is_named() {
+    let fault = &faults("\u{feff}{}", Layer::Team)[0];
+    assert_eq!((fault.line, fault.column), (1, 1));
+    assert!(fault.message.contains("byte order mark"), "{fault:?}");
+    assert!(fault.hint.as_ref().unwrap().contains("without"), "{fault:?}");
+    PolicyDocument::parse("{}", origin(Layer::Team)).unwrap();
+}
+
+#[test]
 fn everything_that_can_be_said_is_read() {
     let text = r#"{
         // comments and trailing commas are fine

@@ -439,7 +439,10 @@ impl World<'_> {
         // What a function runs is judged where it is defined, so it hides nothing from a rule.
         let function = opaque.reason == OpaqueReason::Redefinition && opaque.text.ends_with("()");
         let part = if misleading {
-            Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
+            Part {
+                misleads: true,
+                ..Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
+            }
         } else if never || (self.has_scoped_shell_rule() && !function) {
             let denied = self.request.mode == Mode::Plan;
             if denied {

@@ -149,7 +149,12 @@ impl World<'_> {
         if access != Access::Read {
             let whole_tree = access == Access::DeleteTree;
             if self.is_own(path, whole_tree) {
-                return Part::by_mode(self, ActionClass::Protected, subject, "it belongs to Portcullis itself");
+                let what = if self.is_own(path, false) {
+                    "it belongs to Portcullis itself"
+                } else {
+                    "what belongs to Portcullis itself lies in it"
+                };
+                return Part::by_mode(self, ActionClass::Protected, subject, what);
             }
             if protected::is_raw_device(path) || self.real(path).is_some_and(protected::is_raw_device) {
                 return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);

@@ -29,6 +29,8 @@ pub(super) struct Part {
     pub(super) guard: Option<Guard>,
     /// Rules that would allow it, narrowest first.
     pub(super) suggestions: Vec<String>,
+    /// It looks like something else than it is: a person who reads the call cannot see that unless they are told.
+    pub(super) misleads: bool,
 }
 
 impl Part {
@@ -50,6 +52,7 @@ impl Part {
             note: None,
             guard: None,
             suggestions: Vec::new(),
+            misleads: false,
         }
     }
 

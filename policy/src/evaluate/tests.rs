@@ -195,6 +195,40 @@ fn a_mode_that_the_team_does_not_permit_decides_nothing() {
 }
 
 #[test]
+fn the_advice_is_to_repair_what_the_host_could_not_read() {
+    let mut request = asked(bash("ls"), Mode::Default);
+    request.facts.failures = vec!["cannot read `x`".to_owned()];
+    let told = evaluate(&allowing(&["Bash(ls *)"]), &request);
+    assert_eq!((told.verdict, told.decided_by), (Verdict::Ask, DecidedBy::Failure));
+    assert!(told.agent_message.contains("until that is repaired"), "{told:?}");
+    // What the call itself hides is the agent's to say more plainly.
+    let told = evaluate(&allowing(&["Bash(ls *)"]), &asked(bash("ls )"), Mode::Default));
+    assert_eq!((told.verdict, told.decided_by), (Verdict::Ask, DecidedBy::Failure));
+    assert!(told.agent_message.contains("literal words"), "{told:?}");
+}
+
+#[test]
+fn a_name_that_misleads_is_what_the_person_is_told() {
+    for line in ["l\u{455} x", "make && l\u{455} x"] {
+        let told = evaluate(&allowing(&["Bash(true)"]), &asked(bash(line), Mode::Default));
+        assert_eq!(told.verdict, Verdict::Ask);
+        assert!(told.user_message.contains(r"l\u{455}"), "{told:?}");
+        assert!(told.user_message.contains("letters that look like others"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_folder_around_our_own_files_is_not_called_our_own() {
+    let judge = |line: &str| {
+        let mut request = asked(bash(line), Mode::Default);
+        request.facts.own_paths = vec![p("/home/dev/.local/share/portcullis")];
+        evaluate(&allowing(&["Bash"]), &request).user_message
+    };
+    assert!(judge("rm -rf /").contains("what belongs to Portcullis itself lies in it"));
+    assert!(judge("rm -rf ~/.local/share/portcullis").contains("it belongs to Portcullis itself"));
+}
+
+#[test]
 fn portcullis_protects_itself() {
     let all = allowing(&["Bash", "Edit", "Read", "Delete"]);
     let judge = |call: ToolCall, mode| {

@@ -23,6 +23,18 @@ fn outcome<'i>(imported: &'i Imported, entry: &str) -> &'i str {
     found[0].outcome.word()
 }
 
+#[test]
+fn a_byte_order_mark_is_named_and_nothing_is_allowed() {
+    let text = r#"{"permissions":{"allow":["Bash(ls *)"]}}"#;
+    let marked = read(Format::ClaudeSettings, &format!("\u{feff}{text}"));
+    assert!(marked.document.rules.is_empty());
+    let Outcome::Fault { why } = &marked.report[0].outcome else {
+        panic!("{:?}", marked.report)
+    };
+    assert!(why.contains("byte order mark"), "{why}");
+    assert_eq!(read(Format::ClaudeSettings, text).document.rules.len(), 1);
+}
+
 /// Every sample, with the lines of its rules.
 const SAMPLES: [(Format, &str); 13] = [
     (

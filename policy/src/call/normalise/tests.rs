@@ -19,6 +19,17 @@ fn fault(agent: &str, tool: &str, input: Value) -> String {
 }
 
 #[test]
+fn every_agent_has_a_tool_for_shell_lines() {
+    for agent in [
+        "claude", "cusp", "cursor", "codex", "gemini", "qwen", "copilot", "opencode", "vscode", "cline", "windsurf",
+        "kiro", "cli", "my-agent",
+    ] {
+        let action = read(agent, shell_tool(agent), json!({ "command": "ls" }));
+        assert!(matches!(action, Ok(Action::Shell { .. })), "{agent}: {action:?}");
+    }
+}
+
+#[test]
 fn a_known_tool_needs_its_field() {
     for (agent, tool, field) in [
         ("claude", "Bash", "command"),

@@ -112,6 +112,20 @@ pub(super) fn shape_of(agent: &str, tool: &str) -> Option<Shape> {
     }
 }
 
+/// The tool by which an agent runs a shell line that stands in the field `command`.
+pub(super) fn shell_tool(agent: &str) -> &'static str {
+    match agent {
+        "cursor" => "Shell",
+        "gemini" | "qwen" => "run_shell_command",
+        "copilot" | "opencode" => "bash",
+        "vscode" => "runTerminalCommand",
+        "cline" => "execute_command",
+        "windsurf" => "run_command",
+        "kiro" => "execute_bash",
+        _ => "Bash",
+    }
+}
+
 /// Claude Code, and whoever speaks like it. `PowerShell` is missing on purpose: its lines are no bash.
 fn claude(tool: &str) -> Option<Shape> {
     Some(match tool {
