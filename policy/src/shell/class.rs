@@ -51,7 +51,7 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
     let certain = arguments.iter().all(|word| word.literal().is_some() || pipe(word));
     let listed = !program.strict || parsed.options.iter().all(|found| program.spec.knows(&found.name));
     let looks = || {
-        if evaluates(name, arguments) {
+        if evaluates(name, arguments) || (name == "jq" && shows_environment(own, &parsed)) {
             CommandClass::Other
         } else {
             CommandClass::ReadOnly
@@ -239,6 +239,7 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
         "sqlite3" => texts()
             .find(|text| text.starts_with('.') && text.chars().nth(1).is_some_and(|c| c.is_ascii_alphabetic()))
             .filter(|text| !text.contains('/') && operand(0) != Some(*text))
+            .filter(|text| !only_shows(text))
             .map(|text| Escape::new(text, "a dot command: some run programs or write files")),
         "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
@@ -454,6 +455,55 @@ fn edits_in_place(parsed: &Parsed) -> bool {
 fn plain_edit(arguments: &[Word], parsed: &Parsed) -> bool {
     let scripts = sed_scripts(arguments, parsed);
     !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed_escapes(script))
+}
+
+/// A dot command of sqlite3 that shows something, or how it is shown. One line: a second one could be another command.
+fn only_shows(text: &str) -> bool {
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    !text.contains(['\n', '\r'])
+        && matches!(
+            first,
+            ".tables"
+                | ".schema"
+                | ".fullschema"
+                | ".indexes"
+                | ".indices"
+                | ".databases"
+                | ".dump"
+                | ".dbinfo"
+                | ".show"
+                | ".headers"
+                | ".mode"
+                | ".width"
+                | ".nullvalue"
+                | ".timer"
+                | ".version"
+                | ".help"
+        )
+}
+
+/// Whether a program of jq's shows the environment, which holds secrets: `env`, `$ENV`. It does not if the word is a
+/// field (`.env`), a key (`env:`) or part of a text.
+fn shows_environment(arguments: &[Word], parsed: &Parsed) -> bool {
+    // `--arg NAME VALUE` and kin leave a second word before the program.
+    let before = arguments
+        .iter()
+        .filter_map(Word::literal)
+        .filter(|text| matches!(*text, "--arg" | "--argjson" | "--slurpfile" | "--rawfile" | "--argfile"))
+        .count();
+    let programs = parsed.operands.iter().take(before + 1);
+    programs
+        .filter_map(|number| arguments.get(*number).and_then(Word::literal))
+        .any(|program| {
+            let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            program.contains("$ENV")
+                || program.match_indices("env").any(|(at, word)| {
+                    let before = program.get(..at).and_then(|text| text.chars().next_back());
+                    let after = program.get(at + word.len()..).and_then(|text| text.chars().next());
+                    !before.is_some_and(|c| named(c) || matches!(c, '.' | '$' | '"' | '-' | '/'))
+                        && !after.is_some_and(|c| named(c) || matches!(c, ':' | '"'))
+                })
+        })
 }
 
 /// Programs that only look with certain arguments.

@@ -179,7 +179,7 @@ pub(super) enum Told {
 /// The commands that a git command is told to run, as far as they stand among its words. `words` follow the word `git`.
 pub(super) fn commands(words: &[Word]) -> Vec<Told> {
     let split = split(words);
-    let mut out = Vec::new();
+    let mut out = aliases(words, &split);
     let mut script = |word: Option<&Word>, cut: fn(&str) -> Option<&str>| match word.map(|word| (word.literal(), word))
     {
         Some((Some(text), _)) => out.extend(cut(text).map(|text| Told::Script(text.to_owned()))),
@@ -256,6 +256,30 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
         _ => {}
     }
     out
+}
+
+/// What `-c alias.NAME=VALUE` makes of the line, where the value is another subcommand of git: `git VALUE` with the words
+/// that follow. Which name is called does not matter: a line that defines an alias means to use it.
+fn aliases(words: &[Word], split: &Split) -> Vec<Told> {
+    let rest: String = words
+        .get(split.rest..)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Word::literal)
+        .map(|text| format!(" '{}'", text.replace('\'', r"'\''")))
+        .collect();
+    let values = words
+        .iter()
+        .take(split.rest)
+        .filter_map(Word::literal)
+        .filter_map(|text| {
+            let (key, value) = text.split_once('=')?;
+            key.to_ascii_lowercase().starts_with("alias.").then_some(value)
+        });
+    values
+        .filter(|value| !value.starts_with('!'))
+        .map(|value| Told::Script(format!("git {value}{rest}")))
+        .collect()
 }
 
 fn out_script(script: &mut impl FnMut(Option<&Word>, fn(&str) -> Option<&str>), value: &str) {
