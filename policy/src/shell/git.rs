@@ -260,7 +260,7 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
 
 /// What `-c alias.NAME=VALUE` makes of the line, where the value is another subcommand of git: `git VALUE` with the words
 /// that follow. Which name is called does not matter: a line that defines an alias means to use it.
-fn aliases(words: &[Word], split: &Split) -> Vec<Told> {
+fn aliases(words: &[Word], split: &Split<'_>) -> Vec<Told> {
     let rest: String = words
         .get(split.rest..)
         .unwrap_or_default()
