@@ -108,14 +108,22 @@ fn first_braces(cells: &[Cell]) -> Option<Braces<'_>> {
 fn closing(cells: &[Cell]) -> Option<(usize, Vec<usize>)> {
     let mut depth = 0_usize;
     let mut commas = Vec::new();
+    let mut dots = false;
     for (at, cell) in cells.iter().enumerate() {
         if is(cell, '{') {
             depth += 1;
         } else if is(cell, '}') {
             match depth.checked_sub(1) {
                 Some(left) => depth = left,
+                // With nothing to choose from so far it closes nothing: `{a},b}` is `a}` and `b`.
+                None if commas.is_empty() && !dots => {}
                 None => return Some((at, commas)),
             }
+        } else if depth == 0
+            && matches!(cells.get(at..at + 3), Some([a, b, c]) if is(a, '.') && is(b, '.') && !is(c, '}'))
+        {
+            // Dots with something behind them, a sequence or not.
+            dots = true;
         } else if depth == 0 && is(cell, ',') {
             commas.push(at);
         }
