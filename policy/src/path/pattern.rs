@@ -172,7 +172,7 @@ impl PathPattern {
                 );
             }
             pattern.plain.push(segments);
-            let glob = GlobBuilder::new(&reading)
+            let glob = GlobBuilder::new(&without_slashes(&reading))
                 .literal_separator(true)
                 .backslash_escape(true)
                 .build()
@@ -263,7 +263,7 @@ impl PathPattern {
 /// words of `[slug]` as they stand, which people mean as often as the character class.
 fn readings(body: &str, sense: PatternSense, folder_only: bool) -> Vec<String> {
     let wide = sense == PatternSense::Wide;
-    let classes = escape(body, Brackets::Classes { wide });
+    let classes = escape(body, Brackets::Classes);
     let mut bodies = vec![classes.clone()];
     if body.contains('[') {
         if wide || GlobBuilder::new(&classes).build().is_err() {
@@ -298,8 +298,8 @@ fn readings(body: &str, sense: PatternSense, folder_only: bool) -> Vec<String> {
 enum Brackets {
     /// Ordinary characters.
     Literal,
-    /// Classes, for a pattern in the wide sense or not.
-    Classes { wide: bool },
+    /// Classes, where they close within their segment.
+    Classes,
 }
 
 /// The class that `text`, what follows its opening bracket, begins with, up to its closing bracket; `None` if it does not
@@ -313,16 +313,60 @@ fn class(text: &str) -> Option<&str> {
     segment.get(..skip + first + close)
 }
 
-/// Whether a range of the class takes the slash in: `[+-9]`.
-fn spans_slash(class: &str) -> bool {
-    let chars: Vec<char> = class.chars().collect();
-    chars
-        .windows(3)
-        .any(|window| matches!(window, [from, '-', to] if ('/' >= *from) && ('/' <= *to)))
+/// A reading for globset: no class matches a slash, as negated ones and ranges such as `[+-9]` would there.
+fn without_slashes(reading: &str) -> String {
+    let mut out = String::with_capacity(reading.len());
+    let mut chars = reading.chars();
+    while let Some(c) = chars.next() {
+        out.push(c);
+        match c {
+            '\\' => out.extend(chars.next()),
+            '[' => {
+                let Some(class) = class(chars.as_str()) else { continue };
+                chars = chars.as_str().get(class.len() + 1..).unwrap_or_default().chars();
+                match class.strip_prefix(['!', '^']) {
+                    Some(rest) if rest.starts_with(']') => out.extend(["!", rest, "/"]),
+                    Some(rest) => out.extend(["!/", rest]),
+                    None => out.push_str(&split_at_slash(class)),
+                }
+                out.push(']');
+            }
+            _ => {}
+        }
+    }
+    out
 }
 
-/// Braces are ordinary characters in gitignore and groups in globset. No class matches a slash there, and negated ones and
-/// ranges do in globset.
+/// The class with each range that takes the slash in cut in two around it.
+fn split_at_slash(class: &str) -> String {
+    let mut out = String::new();
+    let mut rest = class;
+    while let Some(from) = rest.chars().next() {
+        let after = rest.get(from.len_utf8()..).unwrap_or_default();
+        let range = after
+            .strip_prefix('-')
+            .and_then(|after| Some((after.chars().next()?, after)));
+        let Some((to, behind)) = range else {
+            out.push(from);
+            rest = after;
+            continue;
+        };
+        rest = behind.get(to.len_utf8()..).unwrap_or_default();
+        if from <= '/' && '/' <= to {
+            if from < '/' {
+                out.extend([from, '-', '.']);
+            }
+            if '/' < to {
+                out.extend(['0', '-', to]);
+            }
+        } else {
+            out.extend([from, '-', to]);
+        }
+    }
+    out
+}
+
+/// Braces are ordinary characters in gitignore and groups in globset.
 fn escape(body: &str, brackets: Brackets) -> String {
     let mut out = String::with_capacity(body.len());
     let mut chars = body.chars();
@@ -337,18 +381,12 @@ fn escape(body: &str, brackets: Brackets) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            '[' => match (brackets, class(chars.as_str())) {
-                (Brackets::Classes { wide }, Some(class)) if wide || !spans_slash(class) => {
-                    out.push('[');
-                    match class.strip_prefix(['!', '^']) {
-                        Some(rest) if rest.starts_with(']') => out.extend(["!", rest, "/"]),
-                        Some(rest) => out.extend(["!/", rest]),
-                        None => out.push_str(class),
-                    }
-                    out.push(']');
+            '[' => match class(chars.as_str()).filter(|_| brackets == Brackets::Classes) {
+                Some(class) => {
+                    out.extend(["[", class, "]"]);
                     chars = chars.as_str().get(class.len() + 1..).unwrap_or_default().chars();
                 }
-                _ => out.push_str("\\["),
+                None => out.push_str("\\["),
             },
             ']' => out.push_str("\\]"),
             _ => out.push(c),

@@ -73,10 +73,7 @@ pub(super) fn parse(text: &str, sense: PatternSense) -> Result<PathPattern, Inva
             }
             continue;
         }
-        for body in [
-            escape(&body, Brackets::Literal),
-            escape(&body, Brackets::Classes { wide: true }),
-        ] {
+        for body in [escape(&body, Brackets::Literal), escape(&body, Brackets::Classes)] {
             if globset::GlobBuilder::new(&body).backslash_escape(true).build().is_err() {
                 continue;
             }
