@@ -61,7 +61,8 @@ const TABLE: &[(&str, &str, bool, bool)] = &[
     ("x[^]a]y", "/w/app/x/y", false, false),
     ("d/[a/b]/c", "/w/app/d/[a/b]/c", true, true),
     ("d/[a/b]c", "/w/app/d/ac", false, false),
-    ("d/[+-9]x", "/w/app/d/1x", false, true),
+    ("d/[+-9]x", "/w/app/d/1x", true, true),
+    ("d[+-9]x", "/w/app/d/x", false, false),
     ("docs/*.md", "/w/app/docs/a.md", true, true),
     ("docs/*.md", "/w/app/docs/api/x.md", false, false),
     ("**", "/w/app/x/y", true, true),
@@ -143,6 +144,7 @@ fn a_pattern_of_the_shell_meets_what_it_could_expand_to() {
     assert!(meets("secrets/**", "/w/app/s*/key"));
     assert!(meets("//etc/shadow", "/etc/*"));
     assert!(meets("src/[ab].rs", "/w/app/src/[a-c].rs"));
+    assert!(meets("src/x[!a]y.rs", "/w/app/src/x*y.rs"));
     // A wildcard of the shell does not stand for a dot at the beginning.
     assert!(!meets(".env", "/w/app/*"));
     assert!(!meets(".env", "/w/app/?env"));

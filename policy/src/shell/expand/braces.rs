@@ -5,6 +5,8 @@ use crate::shell::reader::{Budget, Read};
 
 /// Most words that one word may become; beyond, it is not followed.
 const WORDS: usize = 512;
+/// Most opening braces of one word that are followed.
+const OPENINGS: usize = 48;
 /// Deepest braces inside braces that are followed.
 const DEPTH: usize = 12;
 
@@ -13,6 +15,9 @@ pub(super) fn expand(cells: Vec<Cell>, budget: &mut Budget) -> Read<Option<Vec<V
     if !cells.iter().any(|cell| is(cell, '{')) {
         budget.spend(1)?;
         return Ok(Some(vec![cells]));
+    }
+    if cells.iter().filter(|cell| is(cell, '{')).count() > OPENINGS {
+        return Ok(None);
     }
     words(&cells, DEPTH, budget)
 }
@@ -66,14 +71,14 @@ fn words(cells: &[Cell], depth: usize, budget: &mut Budget) -> Read<Option<Vec<V
     Ok(Some(all))
 }
 
-/// The first `{…}` that is an expression. Looks for closing braces from at most [`DEPTH`] openings.
+/// The first `{…}` that is an expression.
 fn first_braces(cells: &[Cell]) -> Option<Braces<'_>> {
     let openings = cells
         .iter()
         .enumerate()
         .filter(|(_, cell)| is(cell, '{'))
         .map(|(at, _)| at);
-    for open in openings.take(DEPTH * 4) {
+    for open in openings {
         let (before, rest) = cells.split_at_checked(open)?;
         let inner = rest.get(1..)?;
         let Some((close, commas)) = closing(inner) else {
@@ -108,14 +113,22 @@ fn first_braces(cells: &[Cell]) -> Option<Braces<'_>> {
 fn closing(cells: &[Cell]) -> Option<(usize, Vec<usize>)> {
     let mut depth = 0_usize;
     let mut commas = Vec::new();
+    let mut dots = false;
     for (at, cell) in cells.iter().enumerate() {
         if is(cell, '{') {
             depth += 1;
         } else if is(cell, '}') {
             match depth.checked_sub(1) {
                 Some(left) => depth = left,
+                // With nothing to choose from so far it closes nothing: `{a},b}` is `a}` and `b`.
+                None if commas.is_empty() && !dots => {}
                 None => return Some((at, commas)),
             }
+        } else if depth == 0
+            && matches!(cells.get(at..at + 3), Some([a, b, c]) if is(a, '.') && is(b, '.') && !is(c, '}'))
+        {
+            // Dots with something behind them, a sequence or not.
+            dots = true;
         } else if depth == 0 && is(cell, ',') {
             commas.push(at);
         }
