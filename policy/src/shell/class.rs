@@ -239,7 +239,6 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
         "sqlite3" => texts()
             .find(|text| text.starts_with('.') && text.chars().nth(1).is_some_and(|c| c.is_ascii_alphabetic()))
             .filter(|text| !text.contains('/') && operand(0) != Some(*text))
-            .filter(|text| !only_shows(text))
             .map(|text| Escape::new(text, "a dot command: some run programs or write files")),
         "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
@@ -455,31 +454,6 @@ fn edits_in_place(parsed: &Parsed) -> bool {
 fn plain_edit(arguments: &[Word], parsed: &Parsed) -> bool {
     let scripts = sed_scripts(arguments, parsed);
     !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed_escapes(script))
-}
-
-/// A dot command of sqlite3 that shows something, or how it is shown. One line: a second one could be another command.
-fn only_shows(text: &str) -> bool {
-    let first = text.split_ascii_whitespace().next().unwrap_or_default();
-    !text.contains(['\n', '\r'])
-        && matches!(
-            first,
-            ".tables"
-                | ".schema"
-                | ".fullschema"
-                | ".indexes"
-                | ".indices"
-                | ".databases"
-                | ".dump"
-                | ".dbinfo"
-                | ".show"
-                | ".headers"
-                | ".mode"
-                | ".width"
-                | ".nullvalue"
-                | ".timer"
-                | ".version"
-                | ".help"
-        )
 }
 
 /// Whether a program of jq's shows the environment, which holds secrets: `env`, `$ENV`. It does not if the word is a

@@ -75,9 +75,9 @@ fn launch(value: &Value) -> Option<(Launch, Value)> {
     let present = |key: &&str| value.get(*key).is_some_and(|value| !value.is_null());
     let urls: Vec<&str> = ["url", "httpUrl", "serverUrl"]
         .into_iter()
-        .filter(|key| present(&key))
+        .filter(|key| present(key))
         .collect();
-    let helpers: Vec<&str> = HELPERS.into_iter().filter(|key| present(&key)).collect();
+    let helpers: Vec<&str> = HELPERS.into_iter().filter(|key| present(key)).collect();
     let helper_values: Vec<&Value> = helpers.iter().filter_map(|key| value.get(*key)).collect();
     match (present(&"command"), urls.as_slice()) {
         (false, [key]) => {

@@ -1,0 +1,202 @@
+//! What is known of the shell where a word is expanded: its directories, functions and variables, and what these may hold.
+//!
+//! A variable rarely has one certain value, so it holds the texts that it may have; what cannot be listed is unknown. Expanding
+//! words with them is the parent module's business.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use super::{AbsPath, Budget, CANDIDATES, Read, ShellContext};
+
+/// What the shell knows at a point of the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::shell) struct State {
+    /// Directories it may be in.
+    pub(in crate::shell) directories: Vec<AbsPath>,
+    /// It may also be in another one.
+    pub(in crate::shell) elsewhere: bool,
+    /// The shell may be one that knows less than bash.
+    pub(in crate::shell) plain: bool,
+    /// On another machine, or in a container: its files are not ours.
+    pub(in crate::shell) remote: bool,
+    /// Functions that were defined, whichever way was taken.
+    pub(in crate::shell) functions: Rc<BTreeSet<String>>,
+    /// Variables set on this line.
+    pub(in crate::shell) variables: Rc<BTreeMap<String, Value>>,
+}
+
+impl State {
+    pub(in crate::shell) fn new(context: &ShellContext) -> Self {
+        Self {
+            directories: vec![context.cwd.clone()],
+            elsewhere: false,
+            plain: false,
+            remote: false,
+            functions: Rc::default(),
+            variables: Rc::default(),
+        }
+    }
+
+    /// Sets a variable.
+    pub(in crate::shell) fn set(&mut self, name: &str, value: Value, budget: &mut Budget) -> Read<()> {
+        if Rc::strong_count(&self.variables) > 1 {
+            budget.spend(self.variables.len())?;
+        }
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// Every variable may have another value by now.
+    pub(in crate::shell) fn blur(&mut self, budget: &mut Budget) -> Read<()> {
+        budget.spend(self.variables.len())?;
+        for value in Rc::make_mut(&mut self.variables).values_mut() {
+            value.exact = false;
+            value.numeric = false;
+        }
+        Ok(())
+    }
+
+    /// The positional parameters are anything.
+    pub(in crate::shell) fn forget_parameters(&mut self, budget: &mut Budget) -> Read<()> {
+        for name in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"] {
+            self.set(name, Value::unknown(), budget)?;
+        }
+        Ok(())
+    }
+
+    /// The variable may have been assigned again; to a number only, or to anything.
+    pub(in crate::shell) fn blur_one(&mut self, name: &str, numeric: bool) {
+        if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
+            value.numeric = numeric && value.is_numeric();
+            value.exact = false;
+        }
+    }
+
+    /// What holds after one of two ways was taken.
+    pub(in crate::shell) fn either(mut self, other: Self, budget: &mut Budget) -> Read<Self> {
+        if self == other {
+            return Ok(self);
+        }
+        for directory in other.directories {
+            if !self.directories.contains(&directory) {
+                self.directories.push(directory);
+            }
+        }
+        self.elsewhere |= other.elsewhere;
+        if self.directories.len() > CANDIDATES {
+            self.directories.truncate(CANDIDATES);
+            self.elsewhere = true;
+        }
+        if self.functions != other.functions {
+            budget.spend(self.functions.len())?;
+            let both = self.functions.intersection(&other.functions).cloned().collect();
+            self.functions = Rc::new(both);
+        }
+        if !Rc::ptr_eq(&self.variables, &other.variables) && self.variables != other.variables {
+            budget.spend(self.variables.len() + other.variables.len())?;
+            let mut merged = BTreeMap::clone(&self.variables);
+            for (name, value) in merged.iter_mut() {
+                match other.variables.get(name) {
+                    Some(there) => value.merge(there),
+                    None => value.exact = false,
+                }
+            }
+            for (name, value) in other.variables.iter() {
+                merged.entry(name.clone()).or_insert_with(|| Value {
+                    exact: false,
+                    ..value.clone()
+                });
+            }
+            self.variables = Rc::new(merged);
+        }
+        Ok(self)
+    }
+}
+
+/// What a variable may hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::shell) struct Value {
+    pub(in crate::shell) choices: Vec<Text>,
+    /// The choices are all there are.
+    pub(in crate::shell) exact: bool,
+    /// Whatever it holds is a number: the result of arithmetic.
+    pub(in crate::shell) numeric: bool,
+}
+
+/// A text, or a glob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::shell) struct Text {
+    /// With `glob`, a backslash stands before each character that is meant literally but looks like a wildcard.
+    pub(in crate::shell) text: String,
+    pub(in crate::shell) glob: bool,
+}
+
+impl Text {
+    pub(super) fn plain(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            glob: false,
+        }
+    }
+}
+
+impl Value {
+    pub(in crate::shell) fn literal(text: impl Into<String>) -> Self {
+        Self {
+            choices: vec![Text::plain(text)],
+            exact: true,
+            numeric: false,
+        }
+    }
+
+    /// A number that is not known.
+    pub(in crate::shell) fn number() -> Self {
+        Self {
+            numeric: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is a number in any case.
+    pub(super) fn is_numeric(&self) -> bool {
+        let number = |choice: &Text| choice.text.parse::<i64>().is_ok();
+        self.numeric || (self.exact && self.choices.iter().all(number))
+    }
+
+    /// A text that is not known.
+    pub(in crate::shell) fn unknown() -> Self {
+        Self::default()
+    }
+
+    pub(in crate::shell) fn merge(&mut self, other: &Self) {
+        self.numeric = self.is_numeric() && other.is_numeric();
+        self.exact &= other.exact;
+        for choice in &other.choices {
+            if !self.choices.contains(choice) {
+                self.choices.push(choice.clone());
+            }
+        }
+        self.trim();
+    }
+
+    pub(super) fn trim(&mut self) {
+        if self.choices.len() > CANDIDATES {
+            self.choices.truncate(CANDIDATES);
+            self.exact = false;
+        }
+    }
+
+    /// Whether arithmetic on it can run commands: bash evaluates `a[$(…)]` in a value.
+    pub(in crate::shell) fn can_evaluate(&self) -> bool {
+        if self.numeric {
+            return false;
+        }
+        !self.exact
+            || self
+                .choices
+                .iter()
+                .any(|choice| choice.glob || choice.text.contains('['))
+    }
+}
