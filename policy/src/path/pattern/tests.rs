@@ -61,7 +61,8 @@ const TABLE: &[(&str, &str, bool, bool)] = &[
     ("x[^]a]y", "/w/app/x/y", false, false),
     ("d/[a/b]/c", "/w/app/d/[a/b]/c", true, true),
     ("d/[a/b]c", "/w/app/d/ac", false, false),
-    ("d/[+-9]x", "/w/app/d/1x", true, true),
+    // A class that spans the slash is read in two ways, so it allows nothing.
+    ("d/[+-9]x", "/w/app/d/1x", false, true),
     ("d[+-9]x", "/w/app/d/x", false, false),
     ("docs/*.md", "/w/app/docs/a.md", true, true),
     ("docs/*.md", "/w/app/docs/api/x.md", false, false),
