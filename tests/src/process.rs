@@ -27,6 +27,7 @@ pub struct Process {
     readers: Vec<JoinHandle<()>>,
     lines: Receiver<String>,
     log: Arc<Mutex<String>>,
+    said: Arc<Mutex<String>>,
     ended: Option<ExitStatus>,
 }
 
@@ -40,10 +41,15 @@ impl Process {
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
         let log = Arc::new(Mutex::new(String::new()));
+        let said = Arc::new(Mutex::new(String::new()));
         let (sender, lines) = channel();
         let readers = vec![
-            read_lines(child.stdout.take().unwrap(), Arc::clone(&log), sender.clone()),
-            read_lines(child.stderr.take().unwrap(), Arc::clone(&log), sender),
+            read_lines(
+                child.stdout.take().unwrap(),
+                vec![Arc::clone(&log), Arc::clone(&said)],
+                sender.clone(),
+            ),
+            read_lines(child.stderr.take().unwrap(), vec![Arc::clone(&log)], sender),
         ];
         Self {
             name: name.to_owned(),
@@ -52,6 +58,7 @@ impl Process {
             readers,
             lines,
             log,
+            said,
             ended: None,
         }
     }
@@ -75,6 +82,12 @@ impl Process {
                 }
             }
         }
+    }
+
+    /// What it has written to standard output so far. In [`Self::log`] lines of standard error may stand in between.
+    #[must_use]
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
     }
 
     /// Everything it has written so far.
@@ -229,13 +242,19 @@ fn read_all(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-fn read_lines(stream: impl Read + Send + 'static, log: Arc<Mutex<String>>, sender: Sender<String>) -> JoinHandle<()> {
+fn read_lines(
+    stream: impl Read + Send + 'static,
+    logs: Vec<Arc<Mutex<String>>>,
+    sender: Sender<String>,
+) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut stream = BufReader::new(stream);
         let mut line = Vec::new();
         while stream.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let text = String::from_utf8_lossy(&line).into_owned();
-            log.lock().unwrap().push_str(&text);
+            for log in &logs {
+                log.lock().unwrap().push_str(&text);
+            }
             // Nobody has to listen.
             let _ = sender.send(text.trim_end().to_owned());
             line.clear();

@@ -29,8 +29,8 @@ fn start(stack: &Stack) -> Process {
 
 /// The commands it tells people to try.
 fn suggestions(process: &Process) -> Vec<String> {
-    let log = process.log();
-    let (_, after) = log.split_once("Try next").unwrap();
+    let said = process.said();
+    let (_, after) = said.split_once("Try next").unwrap();
     after
         .lines()
         .skip(1)
