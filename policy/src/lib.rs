@@ -14,6 +14,7 @@ pub mod import;
 pub mod layer;
 pub mod lint;
 pub mod mode;
+pub mod network;
 pub mod path;
 pub mod protected;
 pub mod redact;

@@ -17,6 +17,7 @@ pub mod filter;
 pub mod init;
 pub mod landlock;
 pub mod mounts;
+pub mod network;
 pub mod spec;
 pub mod streams;
 pub mod supervise;

@@ -11,6 +11,7 @@ pub mod keys;
 pub mod launch;
 pub mod ledger;
 pub mod mcp;
+pub mod network;
 pub mod places;
 pub mod prepare;
 pub mod probe;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use portcullis_sandboxd::network::standalone;
 use portcullis_sandboxd::places::Places;
 use portcullis_sandboxd::serve::{Options, ServeError, bind};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +23,9 @@ struct Arguments {
 enum Command {
     /// Serves until SIGTERM or SIGINT.
     Serve(Serve),
+    /// Serves the network of one sandbox; started by `portcullis-launch exec`.
+    #[command(hide = true)]
+    Filter,
 }
 
 #[derive(Debug, Args)]
@@ -44,10 +48,13 @@ struct Serve {
 }
 
 fn main() -> ExitCode {
-    let Arguments {
-        command: Command::Serve(arguments),
-    } = Arguments::parse();
-    let filter = EnvFilter::try_from_env("PORTCULLIS_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let Arguments { command } = Arguments::parse();
+    let quiet = if matches!(command, Command::Filter) {
+        "error"
+    } else {
+        "info"
+    };
+    let filter = EnvFilter::try_from_env("PORTCULLIS_LOG").unwrap_or_else(|_| EnvFilter::new(quiet));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
@@ -57,9 +64,17 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return complain(&error),
     };
-    let status = match runtime.block_on(serve(arguments)) {
+    let result = runtime.block_on(async {
+        match command {
+            Command::Serve(arguments) => serve(arguments).await.map_err(Into::into),
+            Command::Filter => standalone::serve()
+                .await
+                .map_err(Into::<Box<dyn std::error::Error>>::into),
+        }
+    });
+    let status = match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error),
+        Err(error) => complain(&*error),
     };
     // Threads that still look something up are not waited for.
     runtime.shutdown_background();

@@ -7,9 +7,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use portcullis_proto::v1::{NetworkAccess, SandboxProfile, WorkspaceAccess};
+use portcullis_policy::network::{HostRule, NetworkRules};
+use portcullis_proto::v1::{self, NetworkAccess, SandboxProfile, WorkspaceAccess};
 
 use crate::durable;
+use crate::launch::network::SERVICE;
 use crate::launch::spec::Layout;
 use crate::protect::{self, Plan, sockets};
 
@@ -55,6 +57,8 @@ pub struct Prepared {
     pub layout: Layout,
     /// For the look back after the run.
     pub plan: Plan,
+    /// Which hosts may be reached; `None` = none.
+    pub network: Option<NetworkRules>,
 }
 
 /// What belongs to a run beside the profile.
@@ -78,9 +82,11 @@ pub struct Extras {
 /// # Errors
 /// If the profile is not understood or does not fit the host any more.
 pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Unpreparable> {
-    if profile.network() != NetworkAccess::None {
-        return Err(Unpreparable::Unknown("network"));
-    }
+    let network = match profile.network() {
+        NetworkAccess::None => None,
+        NetworkAccess::Filtered => Some(network_rules(profile.network_rules.as_ref())?),
+        NetworkAccess::Unspecified => return Err(Unpreparable::Unknown("network")),
+    };
     let mut roots = Vec::new();
     for root in &profile.roots {
         let path = PathBuf::from(root);
@@ -158,8 +164,28 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         visible: bytes(&outside),
         masked: bytes(&masked),
         tmp_read_only: extras.tmp_read_only,
+        name_server: network.as_ref().map(|_| SERVICE.to_string()).unwrap_or_default(),
     };
-    Ok(Prepared { layout, plan })
+    Ok(Prepared { layout, plan, network })
+}
+
+/// Reads the rules for hosts. An entry that is not understood lets nothing run.
+///
+/// # Errors
+/// If they are missing, or an entry is not understood.
+pub fn network_rules(rules: Option<&v1::NetworkRules>) -> Result<NetworkRules, Unpreparable> {
+    let rules = rules.ok_or(Unpreparable::Unknown("network_rules"))?;
+    let read = |list: &[String]| {
+        let entries = list.iter().map(|entry| HostRule::parse(entry));
+        entries
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| Unpreparable::Unknown("network_rules"))
+    };
+    Ok(NetworkRules {
+        default_allow: rules.default_allow,
+        allow: read(&rules.allow)?,
+        deny: read(&rules.deny)?,
+    })
 }
 
 /// Adds what of Portcullis' own lies in a writable folder. Whoever could replace the data directory or the person's policy

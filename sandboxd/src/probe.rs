@@ -38,8 +38,8 @@ pub async fn probe(places: &Places) -> Result<Enforcement, String> {
         accept_partial: true,
         ..Spec::default()
     };
-    let mut launched =
-        launch(&launcher, &spec, None).map_err(|error| format!("cannot start `{}`: {error}", launcher.display()))?;
+    let mut launched = launch(&launcher, &spec, None, None)
+        .map_err(|error| format!("cannot start `{}`: {error}", launcher.display()))?;
     let mut enforcement = None;
     while let Some(event) = launched.reports.next().await.map_err(|error| error.to_string())? {
         match event {

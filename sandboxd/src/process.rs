@@ -79,11 +79,12 @@ impl Control {
     }
 }
 
-/// Starts the launcher. It holds the run's note, if there is one, until its sandbox has ended.
+/// Starts the launcher. It holds the run's note, if there is one, until its sandbox has ended. `filter` is its end of the
+/// socket to the network filter, which a specification with a filtered network needs.
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn launch(launcher: &Path, spec: &Spec, note: Option<File>) -> io::Result<Launched> {
+pub fn launch(launcher: &Path, spec: &Spec, filter: Option<OwnedFd>, note: Option<File>) -> io::Result<Launched> {
     let spec_fd = memfd_create("portcullis-spec", MemfdFlags::CLOEXEC)?;
     let mut file = File::from(spec_fd);
     file.write_all(&spec.encode_to_vec())?;
@@ -99,6 +100,7 @@ pub fn launch(launcher: &Path, spec: &Spec, note: Option<File>) -> io::Result<La
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut descriptors = vec![OwnedFd::from(file), status, control];
+    descriptors.extend(filter);
     descriptors.extend(note.map(OwnedFd::from));
     inherit(&mut command, descriptors);
     let mut command = Command::from(command);

@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use portcullis_policy::network::NetworkRules;
 use portcullis_proto::v1::sandbox_service_server::SandboxService;
 use portcullis_proto::v1::{CapabilitiesRequest, CapabilitiesResponse, RunRequest, RunResponse, RunStart, run_request};
 use tokio::sync::mpsc;
@@ -96,6 +97,7 @@ impl SandboxService for Sandbox {
 struct Order {
     spec: Spec,
     plan: crate::protect::Plan,
+    network: Option<NetworkRules>,
     note: Note,
 }
 
@@ -141,13 +143,15 @@ impl Sandbox {
                     argv: start.argv.into_iter().map(String::into_bytes).collect(),
                     // Where it leads, so that no link on the way counts any more.
                     cwd: checked.seen.cwd.into_os_string().into_vec(),
-                    environment,
+                    environment: environment::with_network(environment, prepared.network.as_ref()),
                     layout: Some(prepared.layout),
                     accept_partial: profile.accept_partial,
                     missing: prepared.plan.missing.clone(),
                     keep_ignored_signals: false,
+                    filtered_network: prepared.network.is_some(),
                 },
                 plan: prepared.plan,
+                network: prepared.network,
                 note,
             })
         };

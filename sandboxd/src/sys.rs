@@ -6,6 +6,7 @@
 pub mod fds;
 pub mod mount;
 pub mod net;
+pub mod notify;
 pub mod process;
 pub mod seccomp;
 pub mod signals;

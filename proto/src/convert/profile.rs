@@ -82,6 +82,7 @@ pub fn default_profile(
         environment: ENVIRONMENT.iter().map(ToString::to_string).collect(),
         timeout: timeout.map(duration_of),
         accept_partial: false,
+        network_rules: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! `portcullis-launch`: builds a sandbox around one command. See `portcullis_sandboxd::launch`.
 //!
-//! `run` (for the daemon) takes everything from inherited descriptors: 3 the specification, 4 reports, 5 control, 6 (if there is
-//! one) the note of the run. `exec` is for a person at a terminal.
+//! `run` (for the daemon) takes everything from inherited descriptors: 3 the specification, 4 reports, 5 control, then, where
+//! there are some, the socket to the network filter and the note of the run. `exec` is for a person at a terminal.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -45,13 +45,21 @@ fn run() -> ExitCode {
         let _ = writeln!(io::stderr(), "portcullis-launch is started by portcullis-sandboxd");
         return ExitCode::from(2);
     };
-    let note = take_inherited(6).ok().map(File::from);
+    let optional = (take_inherited(6).ok(), take_inherited(7).ok());
     let Ok(to_daemon) = status.try_clone() else {
         return ExitCode::from(FAILED);
     };
+    let mut note = None;
     let started = spec::read_spec(File::from(spec_file))
         .map_err(|error| StepFailed::new("launcher", "reading the specification", error))
-        .and_then(|spec| supervise::start(&spec, status, control));
+        .and_then(|spec| {
+            let (filter, last) = match optional {
+                (first, second) if spec.filtered_network => (first, second),
+                (first, _) => (None, first),
+            };
+            note = last.map(File::from);
+            supervise::start(&spec, status, control, filter)
+        });
     match started {
         Ok(init) => {
             drop(to_daemon);

@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use portcullis_policy::protected::sandbox_read_only_patterns;
-use portcullis_proto::v1::{Enforcement, NetworkAccess, SandboxProfile, WorkspaceAccess};
+use portcullis_proto::v1::{Enforcement, NetworkAccess, NetworkRules, SandboxProfile, WorkspaceAccess};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde::Deserialize;
@@ -18,8 +19,10 @@ use serde::Deserialize;
 use super::mounts::PRIVATE_TMP;
 use super::spec::{Event, Spec, next_report};
 use super::supervise;
+use crate::network::standalone::send_rules;
 use crate::prepare::{Extras, prepare};
 use crate::protect::sweep;
+use crate::run::environment::with_network;
 use crate::sys::signals::SignalReader;
 
 /// Largest policy file, in bytes.
@@ -75,7 +78,30 @@ struct Policy {
     additional_readonly_paths: Vec<PathBuf>,
     deny_read: Vec<PathBuf>,
     disable_tmp_write: bool,
-    network_policy: Option<serde_json::Value>,
+    network_policy: NetworkPolicy,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct NetworkPolicy {
+    default: HostDefault,
+    allow: Vec<String>,
+    deny: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum HostDefault {
+    #[default]
+    Deny,
+    Allow,
+}
+
+impl NetworkPolicy {
+    /// Nothing can be reached: then there is no filter either.
+    fn reaches_nothing(&self) -> bool {
+        self.default == HostDefault::Deny && self.allow.is_empty()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -172,9 +198,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
             path: workspace,
             source,
         })?;
-    if policy.network_policy.is_some() {
-        note("the policy's network part is not applied: there is no network at all");
-    }
+    let filtered = !policy.network_policy.reaches_nothing();
     let text = |path: &PathBuf| path.to_string_lossy().into_owned();
     let profile = SandboxProfile {
         workspace: match policy.r#type {
@@ -186,7 +210,17 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         read_write_paths: policy.additional_readwrite_paths.iter().map(text).collect(),
         read_only_patterns: sandbox_read_only_patterns().iter().map(ToString::to_string).collect(),
         masked_paths: policy.deny_read.iter().map(text).collect(),
-        network: NetworkAccess::None.into(),
+        network: if filtered {
+            NetworkAccess::Filtered
+        } else {
+            NetworkAccess::None
+        }
+        .into(),
+        network_rules: filtered.then(|| NetworkRules {
+            default_allow: policy.network_policy.default == HostDefault::Allow,
+            allow: policy.network_policy.allow,
+            deny: policy.network_policy.deny,
+        }),
         ..SandboxProfile::default()
     };
     let extras = Extras {
@@ -203,13 +237,18 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     let spec = Spec {
         argv: arguments.command.into_iter().map(OsStringExt::into_vec).collect(),
         cwd: cwd.as_os_str().as_bytes().to_vec(),
-        environment: environment(policy.disable_tmp_write),
+        environment: with_network(environment(policy.disable_tmp_write), prepared.network.as_ref()),
         layout: Some(prepared.layout),
         accept_partial: false,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,
+        filtered_network: filtered,
     };
-    let reports = supervise_run(&spec)?;
+    let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
+    let reports = supervise_run(&spec, filter.as_ref())?;
+    if let Some(filter) = filter {
+        filter.finish();
+    }
     let swept = sweep::sweep(&prepared.plan);
     for path in &swept.put_aside {
         note(&format!(
@@ -273,11 +312,13 @@ fn is_left_out(name: &str) -> bool {
 }
 
 /// Starts the init, passes signals on while it lives, and returns what it reported.
-fn supervise_run(spec: &Spec) -> Result<Vec<Event>, ExecError> {
+fn supervise_run(spec: &Spec, filter: Option<&OwnFilter>) -> Result<Vec<Event>, ExecError> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| ExecError::Io("make a pipe", error.into()));
     let ((reports, status), (control, signals_to)) = (pipe()?, pipe()?);
     let signals = SignalReader::new(&PASSED_ON).map_err(|error| ExecError::Io("take signals", error))?;
-    let init = supervise::start(spec, status, control)?;
+    let to_filter = filter.map(|filter| filter.socket.try_clone()).transpose();
+    let to_filter = to_filter.map_err(|error| ExecError::Io("share a socket", error))?;
+    let init = supervise::start(spec, status, control, to_filter.map(OwnedFd::from))?;
     let pidfd = rustix::process::pidfd_open(init.pid, rustix::process::PidfdFlags::empty())
         .map_err(|error| ExecError::Io("watch the sandbox", error.into()))?;
     loop {
@@ -295,6 +336,41 @@ fn supervise_run(spec: &Spec) -> Result<Vec<Event>, ExecError> {
     }
     supervise::wait(&init).map_err(|error| ExecError::Io("wait for the sandbox", error))?;
     collect(reports).map_err(|error| ExecError::Io("read the sandbox's report", error))
+}
+
+/// The network filter of this run, in a process of its own. It ends with its socket.
+struct OwnFilter {
+    socket: UnixStream,
+    process: std::process::Child,
+}
+
+impl OwnFilter {
+    fn start(rules: &NetworkRules) -> Result<Self, ExecError> {
+        let failed = |error| {
+            ExecError::Io(
+                "start the network filter (`portcullis-sandboxd` beside this program)",
+                error,
+            )
+        };
+        let program = std::env::current_exe()
+            .map_err(failed)?
+            .with_file_name("portcullis-sandboxd");
+        let (mut socket, theirs) = UnixStream::pair().map_err(failed)?;
+        let process = std::process::Command::new(program)
+            .arg("filter")
+            .stdin(OwnedFd::from(theirs))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        send_rules(&mut socket, rules).map_err(failed)?;
+        Ok(Self { socket, process })
+    }
+
+    /// Hears what it has to say about refused hosts, and its end.
+    fn finish(mut self) {
+        drop(self.socket);
+        let _ = self.process.wait();
+    }
 }
 
 /// All reports; the writer is gone, and they are smaller than a pipe.

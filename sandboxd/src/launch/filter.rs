@@ -188,9 +188,9 @@ fn number_of(number: libc::c_long) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The filter program.
+/// The filter program. With `report_connects` every `connect` waits for the listener's answer.
 #[must_use]
-pub fn program() -> Vec<Instruction> {
+pub fn program(report_connects: bool) -> Vec<Instruction> {
     let mut program = vec![op(LOAD_WORD, OFFSET_ARCHITECTURE)];
     program.push(Instruction {
         code: JUMP_EQUAL,
@@ -209,6 +209,9 @@ pub fn program() -> Vec<Instruction> {
             Refusal::NoSuchCall => errno(libc::ENOSYS),
         };
         return_if_equal(&mut program, number_of(number), action);
+    }
+    if report_connects {
+        return_if_equal(&mut program, number_of(libc::SYS_connect), libc::SECCOMP_RET_USER_NOTIF);
     }
     for (number, bits) in [
         (libc::SYS_clone, NEW_NAMESPACES),

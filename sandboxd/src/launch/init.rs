@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::spec::{Event, Exited, NotExecuted, Refused, Running, Spec, write_report};
-use super::{StepFailed, filter, landlock, mounts, streams};
+use super::{StepFailed, filter, landlock, mounts, network, streams};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
 use crate::sys::{fds, net, seccomp, signals};
 
@@ -30,16 +30,19 @@ pub struct Ends {
     pub control: OwnedFd,
     /// One byte comes from here when the uid map is written; its end means the supervisor's end.
     pub alive: OwnedFd,
+    /// To the filter outside, if the network is filtered.
+    pub filter: Option<OwnedFd>,
 }
 
 /// Runs as process 1 until the end. Never returns.
 pub fn run(spec: &Spec, ends: Ends) -> ! {
     let status = File::from(ends.status);
-    let keep = [status.as_raw_fd(), ends.control.as_raw_fd(), ends.alive.as_raw_fd()];
+    let mut keep = vec![status.as_raw_fd(), ends.control.as_raw_fd(), ends.alive.as_raw_fd()];
+    keep.extend(ends.filter.as_ref().map(OwnedFd::as_raw_fd));
     if fds::close_all_but(&keep).is_err() {
         exit_now(1);
     }
-    let outcome = set_up(spec, ends.alive.as_fd()).and_then(|enforcement| {
+    let outcome = set_up(spec, ends.alive.as_fd(), ends.filter).and_then(|enforcement| {
         if enforcement.status() != EnforcementStatus::Full && !spec.accept_partial {
             let missing = enforcement.missing.join("; ");
             return Err(StepFailed::new(
@@ -81,7 +84,7 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
 }
 
 /// Everything up to the point where only the command is missing.
-fn set_up(spec: &Spec, alive: impl AsFd) -> Result<Enforcement, StepFailed> {
+fn set_up(spec: &Spec, alive: impl AsFd, filter_outside: Option<OwnedFd>) -> Result<Enforcement, StepFailed> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| StepFailed::new("pid_namespace", "asking to die with the supervisor", error))?;
     let mut go = [0u8];
@@ -97,6 +100,14 @@ fn set_up(spec: &Spec, alive: impl AsFd) -> Result<Enforcement, StepFailed> {
     std::env::set_current_dir(cwd)
         .map_err(|error| StepFailed::new("working_directory", format!("entering `{}`", cwd.display()), error))?;
     net::bring_up_loopback().map_err(|error| StepFailed::new("network_namespace", "bringing up `lo`", error))?;
+    let network = match (spec.filtered_network, filter_outside) {
+        (false, _) => None,
+        (true, Some(outside)) => Some((network::prepare()?, outside)),
+        (true, None) => {
+            let missing = io::Error::from(io::ErrorKind::NotConnected);
+            return Err(StepFailed::new("network_filter", "finding the filter", missing));
+        }
+    };
     drop_capabilities()?;
     rustix::thread::set_no_new_privs(true).map_err(|error| StepFailed::new("no_new_privs", "setting it", error))?;
 
@@ -128,7 +139,14 @@ fn set_up(spec: &Spec, alive: impl AsFd) -> Result<Enforcement, StepFailed> {
             0
         }
     };
-    seccomp::install(&filter::program()).map_err(|error| StepFailed::new("seccomp", "installing the filter", error))?;
+    let failed = |error| StepFailed::new("seccomp", "installing the filter", error);
+    if let Some((sockets, outside)) = network {
+        let listener = seccomp::install_with_listener(&filter::program(true)).map_err(failed)?;
+        network::hand_over(outside.as_fd(), &listener, &sockets)?;
+        mechanisms.push("network_filter");
+    } else {
+        seccomp::install(&filter::program(false)).map_err(failed)?;
+    }
     let status = if missing.is_empty() {
         EnforcementStatus::Full
     } else {

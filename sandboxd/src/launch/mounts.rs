@@ -79,7 +79,7 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
                 .map(|tree| (*name, tree))
         })
         .collect::<Vec<_>>();
-    let resolv_conf = resolver_configuration();
+    let resolv_conf = resolver_configuration(&layout.name_server);
 
     // 2.
     let root = open_path(Path::new("/")).map_err(|error| StepFailed::new(STEP, "opening `/`", error))?;
@@ -295,9 +295,13 @@ fn is_folder(tree: &OwnedFd) -> bool {
     rustix::fs::fstat(tree).is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir())
 }
 
-/// The resolver configuration, if `/etc/resolv.conf` leads into `/run`, which is about to be covered.
-fn resolver_configuration() -> Option<(PathBuf, Vec<u8>)> {
+/// The resolver configuration: one that names `name_server`, if there is one; else the host's, if `/etc/resolv.conf` leads into
+/// `/run`, which is about to be covered. Without such a file programs ask this machine, where the filter listens too.
+fn resolver_configuration(name_server: &str) -> Option<(PathBuf, Vec<u8>)> {
     let real = fs::canonicalize("/etc/resolv.conf").ok()?;
+    if !name_server.is_empty() {
+        return Some((real, format!("nameserver {name_server}\n").into_bytes()));
+    }
     if !real.starts_with("/run") {
         return None;
     }
@@ -312,11 +316,21 @@ fn resolver_configuration() -> Option<(PathBuf, Vec<u8>)> {
 
 fn private_run(resolv_conf: Option<&(PathBuf, Vec<u8>)>) -> Result<(), StepFailed> {
     cover("/run", "0755", 0)?;
-    if let Some((path, text)) = resolv_conf {
-        if let Some(folder) = path.parent() {
-            make_target(folder, true)?;
-        }
-        fs::write(path, text).map_err(|error| StepFailed::new(STEP, format!("writing `{}`", path.display()), error))?;
+    let Some((path, text)) = resolv_conf else { return Ok(()) };
+    let inside = path.starts_with("/run");
+    let target = if inside {
+        path.as_path()
+    } else {
+        Path::new("/run/.resolv.conf")
+    };
+    if let Some(folder) = target.parent() {
+        make_target(folder, true)?;
+    }
+    fs::write(target, text).map_err(|error| StepFailed::new(STEP, format!("writing `{}`", target.display()), error))?;
+    if !inside {
+        let tree = clone_tree(target, false)
+            .map_err(|error| StepFailed::new(STEP, "taking the resolver configuration", error))?;
+        attach(&tree, path)?;
     }
     Ok(())
 }

@@ -39,6 +39,9 @@ pub struct Spec {
     /// The command goes on ignoring the signals that the launcher was started with ignored.
     #[prost(bool, tag = "7")]
     pub keep_ignored_signals: bool,
+    /// The network is filtered: a socket to the filter was inherited, see [`super::network`].
+    #[prost(bool, tag = "8")]
+    pub filtered_network: bool,
 }
 
 /// The file tree of a sandbox. Everything that is not named is readable and read-only. All paths are absolute and real
@@ -60,6 +63,9 @@ pub struct Layout {
     /// `/tmp` stays read-only; `TMPDIR` names a private folder elsewhere.
     #[prost(bool, tag = "5")]
     pub tmp_read_only: bool,
+    /// The name server that programs find in `/etc/resolv.conf`, if not the host's.
+    #[prost(string, tag = "6")]
+    pub name_server: String,
 }
 
 /// What the launcher tells back, in this order: `ready` or `refused`; after `ready`, `running` or `not_executed`; after

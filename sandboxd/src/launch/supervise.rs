@@ -21,11 +21,12 @@ pub struct Init {
     _alive: OwnedFd,
 }
 
-/// Starts the init in new namespaces. It reports over `status` and obeys `control`.
+/// Starts the init in new namespaces. It reports over `status`, obeys `control`, and hands its network to `filter`, if the
+/// specification says that it is filtered.
 ///
 /// # Errors
 /// If there can be no namespaces, or their uid map cannot be written. The init is gone then.
-pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd) -> Result<Init, StepFailed> {
+pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd, filter: Option<OwnedFd>) -> Result<Init, StepFailed> {
     let (alive, hold) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| StepFailed::new("launcher", "making a pipe", error))?;
     let forked = fork_into(ALL_NAMESPACES).map_err(|error| {
@@ -38,11 +39,17 @@ pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd) -> Result<Init, Ste
     let pid = match forked {
         Fork::Child => {
             drop(hold);
-            init::run(spec, Ends { status, control, alive })
+            let ends = Ends {
+                status,
+                control,
+                alive,
+                filter,
+            };
+            init::run(spec, ends)
         }
         Fork::Parent(pid) => pid,
     };
-    drop((status, control, alive));
+    drop((status, control, alive, filter));
     write_maps(pid).map_err(|error| StepFailed::new("user_namespace", "writing its uid and gid map", error))?;
     rustix::io::write(hold.as_fd(), b"g").map_err(|error| StepFailed::new("launcher", "starting the init", error))?;
     Ok(Init { pid, _alive: hold })

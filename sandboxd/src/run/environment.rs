@@ -1,7 +1,10 @@
 //! The environment of a sandboxed command: what the profile names of the caller's, and what the sandbox brings.
 
+use portcullis_policy::network::NetworkRules;
 use portcullis_proto::v1::RunStart;
 use tonic::Status;
+
+use crate::network;
 
 /// Largest environment, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -52,6 +55,24 @@ pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Resu
     }
     environment.extend(ours.map(String::into_bytes));
     Ok(environment)
+}
+
+/// Points programs to the proxy, where there is one. What the caller said about proxies is about another network.
+#[must_use]
+pub fn with_network(mut environment: Vec<Vec<u8>>, network: Option<&NetworkRules>) -> Vec<Vec<u8>> {
+    if network.is_some() {
+        let ours = network::environment();
+        let is_ours = |variable: &[u8]| {
+            ours.iter().any(|(name, _)| {
+                variable
+                    .strip_prefix(name.as_bytes())
+                    .is_some_and(|rest| rest.starts_with(b"="))
+            })
+        };
+        environment.retain(|variable| !is_ours(variable));
+        environment.extend(ours.iter().map(|(name, value)| format!("{name}={value}").into_bytes()));
+    }
+    environment
 }
 
 fn covers(entry: &str, name: &[u8]) -> bool {

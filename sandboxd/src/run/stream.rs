@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_proto::v1::{
-    Enforcement, Outcome, ReportOutcomeRequest, RunRequest, RunResponse, RunStarted, RunStdinTaken, outcome,
-    run_request, run_response,
+    Enforcement, HostContact, Outcome, ReportOutcomeRequest, RunRequest, RunResponse, RunStarted, RunStdinTaken,
+    outcome, run_request, run_response,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -15,6 +15,7 @@ use tonic::{Status, Streaming};
 use super::Order;
 use crate::daemon::Daemon;
 use crate::launch::spec::{Event, Exited};
+use crate::network::{self, Filter, HostReport, SystemLookup};
 use crate::process::{Control, Launched, Reports, launch};
 use crate::protect::sweep::{self, Swept};
 
@@ -73,10 +74,18 @@ impl Run {
         let started = Instant::now();
         let launched = self.order.note.for_launcher().and_then(|note| {
             let launcher = self.daemon.places.launcher();
-            launch(&launcher, &self.order.spec, Some(note))
+            let (filter, theirs) = self.filter()?.unzip();
+            launch(&launcher, &self.order.spec, theirs, Some(note)).map(|launched| (launched, filter))
         });
+        let mut hosts = Vec::new();
         let (heard, ended_by, swept) = match launched {
-            Ok(launched) => self.accompany(launched, messages, &to_caller).await,
+            Ok((launched, filter)) => {
+                let accompanied = self.accompany(launched, messages, &to_caller).await;
+                if let Some(filter) = filter {
+                    hosts = filter.finish().await;
+                }
+                accompanied
+            }
             Err(error) => {
                 let heard = Heard {
                     not_started: Some(format!("the launcher cannot be started: {error}")),
@@ -85,12 +94,13 @@ impl Run {
                 (heard, "", self.look_back().await)
             }
         };
-        self.tell(swept, &to_caller).await;
+        self.tell(swept, &hosts, &to_caller).await;
         let running = heard.running;
         let outcome = Outcome {
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
             enforcement: heard.enforcement,
             ended_by: ended_by.to_owned(),
+            hosts: hosts.into_iter().map(contact).collect(),
             end: Some(match (heard.not_started, heard.exited) {
                 (Some(reason), _) => outcome::End::NotStarted(reason),
                 (None, Some(Exited { signal: 0, code })) => outcome::End::ExitCode(code),
@@ -106,6 +116,15 @@ impl Run {
         self.report(outcome.clone()).await;
         let exit = to_caller.send(Ok(message(run_response::Message::Exit(outcome))));
         let _ = tokio::time::timeout(OUTPUT_DEADLINE, exit).await;
+    }
+
+    /// The network filter and the launcher's end of the socket to it, if the network is filtered.
+    fn filter(&self) -> std::io::Result<Option<(Filter, std::os::fd::OwnedFd)>> {
+        let Some(rules) = self.order.network.clone() else {
+            return Ok(None);
+        };
+        let (ours, theirs) = network::pair()?;
+        Ok(Some((Filter::start(ours, rules, Arc::new(SystemLookup)), theirs)))
     }
 
     /// Stays with the launcher until nothing of the run is left.
@@ -192,8 +211,8 @@ impl Run {
         }
     }
 
-    /// Tells the caller what was put aside.
-    async fn tell(&self, swept: Swept, to_caller: &ToCaller) {
+    /// Tells the caller what was put aside, and which hosts were refused.
+    async fn tell(&self, swept: Swept, hosts: &[HostReport], to_caller: &ToCaller) {
         let put_aside = swept.put_aside.iter().map(|path| {
             format!(
                 "portcullis: put aside `{}`: protected names may not appear in the sandbox\n",
@@ -201,7 +220,8 @@ impl Run {
             )
         });
         let failures = swept.failures.iter().map(|failure| format!("portcullis: {failure}\n"));
-        for line in put_aside.chain(failures) {
+        let refused = hosts.iter().filter_map(network::refusal_line);
+        for line in put_aside.chain(failures).chain(refused) {
             tracing::warn!(decision = self.decision_id, line = line.trim_end(), "after a run");
             let sent = to_caller.send(Ok(message(run_response::Message::Stderr(line.into_bytes()))));
             if tokio::time::timeout(OUTPUT_DEADLINE, sent).await.is_err() {
@@ -344,6 +364,15 @@ async fn pass_output(
                 }
             }
         }
+    }
+}
+
+fn contact(report: HostReport) -> HostContact {
+    HostContact {
+        host: report.host,
+        port: report.port.into(),
+        refused: report.refused.unwrap_or_default(),
+        times: report.times,
     }
 }
 

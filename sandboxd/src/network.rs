@@ -1,0 +1,185 @@
+//! The network filter: lets a sandboxed command reach hosts by name, and nothing else.
+//!
+//! ```text
+//! inside (no way out)                              outside, here
+//!  getaddrinfo ──► names ── a made-up address ◄──── `names`      asks nobody
+//!  connect ───────► waits ───────────────────────── `connects`   listens where the program is about to connect
+//!  the connection ─► listener ───────────────────── `transparent`, `http`, `socks`
+//!                                                       │ judge the name, look it up, judge each address
+//!                                                       ▼
+//!                                                   `gate` dials the address that was judged
+//! ```
+//!
+//! The namespace inside has no way out (see [`crate::launch::network`]), so whatever goes wrong here leaves the command without
+//! network, never with too much of it. A name is looked up once per connection, here, and only after a rule has let it
+//! pass: no question of the command leaves the machine otherwise. What was allowed and refused is kept for the trail.
+//!
+//! It does not look into TLS beyond the name that the client asks for, and it does not stop what an allowed host passes on.
+
+mod connects;
+mod gate;
+mod hosts;
+mod http;
+mod names;
+mod relay;
+mod sockets;
+mod socks;
+pub mod standalone;
+mod tls;
+mod transparent;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use portcullis_policy::network::NetworkRules;
+use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use gate::{Lookup, SystemLookup};
+pub use hosts::{HostReport, Hosts};
+
+use gate::Gate;
+use hosts::Pool;
+
+/// Variables that point programs to the proxy. Those of this machine are reached without it.
+#[must_use]
+pub fn environment() -> Vec<(&'static str, String)> {
+    use crate::launch::network::{PROXY_PORT, SERVICE};
+    // HTTP for all of them: clients that read `socks5h:` here often lack what it takes and fail.
+    let proxy = format!("http://{SERVICE}:{PROXY_PORT}");
+    let through = [
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+    ];
+    let around = ["no_proxy", "NO_PROXY"];
+    let own = "localhost,127.0.0.1,::1".to_owned();
+    through
+        .map(|name| (name, proxy.clone()))
+        .into_iter()
+        .chain(around.map(|name| (name, own.clone())))
+        .collect()
+}
+
+/// What the caller of a run is told about a refused host: which, why, and what can be done. One line.
+#[must_use]
+pub fn refusal_line(report: &HostReport) -> Option<String> {
+    let reason = report.refused.as_ref()?;
+    let host = match (report.host.as_str(), report.port) {
+        ("", _) => format!("{} connections", report.times),
+        (host, 0) => host.to_owned(),
+        (host, port) => format!("{host}:{port}"),
+    };
+    Some(format!(
+        "portcullis: refused the connection to {host}: {reason}; ask to add it to `networkPolicy.allow`\n"
+    ))
+}
+
+/// A filter that serves one run.
+#[derive(Debug)]
+pub struct Filter {
+    stop: CancellationToken,
+    closed: CancellationToken,
+    tasks: TaskTracker,
+    hosts: Arc<Hosts>,
+}
+
+/// What all parts of one filter share.
+struct Shared {
+    gate: Gate,
+    pool: Mutex<Pool>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Shared {
+    /// Runs a task until the end of the run.
+    fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+}
+
+/// A pair of connected sockets: ours, and the one that the launcher inherits.
+///
+/// # Errors
+/// As the kernel says.
+pub fn pair() -> io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, theirs.into()))
+}
+
+impl Filter {
+    /// Waits for the launcher to hand over its sockets, and serves them until [`Self::finish`]. An end of `launcher` before
+    /// that is no error: then there is nothing to serve.
+    #[must_use]
+    pub fn start(launcher: UnixStream, rules: NetworkRules, lookup: Arc<dyn Lookup>) -> Self {
+        let (stop, tasks, hosts) = (CancellationToken::new(), TaskTracker::new(), Arc::new(Hosts::default()));
+        let shared = Arc::new(Shared {
+            gate: Gate::new(rules, lookup, Arc::clone(&hosts)),
+            pool: Mutex::new(Pool::default()),
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        });
+        let begin = Arc::clone(&shared);
+        let closed = CancellationToken::new();
+        let says = closed.clone();
+        shared.spawn(async move {
+            let _says = says.drop_guard();
+            match sockets::take(&launcher).await {
+                Ok(Some(handed)) => serve(&begin, handed, &launcher).await,
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, "the sockets of a sandbox cannot be served"),
+            }
+        });
+        Self {
+            stop,
+            closed,
+            tasks,
+            hosts,
+        }
+    }
+
+    /// Waits until the launcher has closed its end.
+    pub async fn until_closed(&self) {
+        self.closed.cancelled().await;
+    }
+
+    /// Ends it, and says which hosts the command wanted.
+    pub async fn finish(self) -> Vec<HostReport> {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.hosts.report()
+    }
+}
+
+async fn serve(shared: &Arc<Shared>, handed: sockets::Handed, launcher: &UnixStream) {
+    let sockets::Handed {
+        listener,
+        proxy,
+        names_udp,
+        names_tcp,
+        spare,
+    } = handed;
+    shared.spawn(names::over_udp(Arc::clone(shared), names_udp));
+    shared.spawn(names::over_tcp(Arc::clone(shared), names_tcp));
+    shared.spawn(http::proxy(Arc::clone(shared), proxy));
+    shared.spawn(connects::watch(Arc::clone(shared), listener, spare));
+    // The command starts when this arrives.
+    if let Err(error) = sockets::ready(launcher).await {
+        tracing::error!(%error, "a sandbox was gone before its network was ready");
+    }
+    sockets::closed(launcher).await;
+}

@@ -1,0 +1,65 @@
+//! The filter as a process of its own, for `portcullis-launch exec`, which has one thread and serves nothing.
+//!
+//! Everything comes over one socket, its standard input: first the rules, then the sockets of the sandbox. It ends when
+//! the launcher closes its end, and says which hosts were refused.
+
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use portcullis_proto::v1;
+use prost::Message as _;
+use tokio::net::UnixStream;
+
+use super::{Filter, SystemLookup, refusal_line};
+use crate::prepare;
+
+/// Largest rules, in bytes.
+const MAX_RULES: usize = 4 * 1024 * 1024;
+
+/// Sends the rules to a filter that is about to start.
+///
+/// # Errors
+/// If they are too large or nobody takes them.
+pub fn send_rules(to: &mut impl io::Write, rules: &v1::NetworkRules) -> io::Result<()> {
+    let bytes = rules.encode_to_vec();
+    let length = u32::try_from(bytes.len())
+        .ok()
+        .filter(|length| usize::try_from(*length).is_ok_and(|length| length <= MAX_RULES))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the network rules are too large"))?;
+    to.write_all(&[length.to_be_bytes().as_slice(), &bytes].concat())
+}
+
+fn receive_rules(from: &mut impl io::Read) -> io::Result<v1::NetworkRules> {
+    let mut length = [0u8; 4];
+    from.read_exact(&mut length)?;
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+    if length > MAX_RULES {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the network rules are too large",
+        ));
+    }
+    let mut bytes = vec![0u8; length];
+    from.read_exact(&mut bytes)?;
+    v1::NetworkRules::decode(bytes.as_slice()).map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))
+}
+
+/// Serves one sandbox over standard input.
+///
+/// # Errors
+/// If standard input is no such socket, or the rules cannot be read.
+pub async fn serve() -> io::Result<()> {
+    let socket: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
+    let mut socket = std::os::unix::net::UnixStream::from(socket);
+    let rules = receive_rules(&mut socket)?;
+    let rules =
+        prepare::network_rules(Some(&rules)).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    socket.set_nonblocking(true)?;
+    let filter = Filter::start(UnixStream::from_std(socket)?, rules, Arc::new(SystemLookup));
+    filter.until_closed().await;
+    for line in filter.finish().await.iter().filter_map(refusal_line) {
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Connections of programs that know of no proxy: what they meant is known from where they arrive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portcullis_policy::network::Target;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use super::{Shared, http, relay};
+
+/// How long a client may be silent before it counts as one that waits for the host to speak first.
+const SPEAKS_WITHIN: Duration = Duration::from_millis(200);
+
+/// Methods of HTTP with which a plain connection begins, see RFC 9110 section 9.
+const METHODS: [&[u8]; 8] = [
+    b"GET ",
+    b"HEAD ",
+    b"POST ",
+    b"PUT ",
+    b"DELETE ",
+    b"OPTIONS ",
+    b"PATCH ",
+    b"TRACE ",
+];
+
+/// The longest of them.
+const LONGEST: usize = 8;
+
+/// Takes connections to one host and port.
+pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, target: Target, port: u16) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (own, target) = (Arc::clone(&shared), target.clone());
+        shared.spawn(async move { connection(&own, stream, target, port).await });
+    }
+}
+
+async fn connection(shared: &Arc<Shared>, mut stream: TcpStream, target: Target, port: u16) {
+    let _ = stream.set_nodelay(true);
+    if speaks_http(&mut stream).await {
+        return http::transparent(shared, stream, target, port).await;
+    }
+    match shared.gate.dial(&target, port).await {
+        Ok(open) => relay::relay(&shared.gate, &target, port, Vec::new(), stream, open).await,
+        // Closed with a reset, so that the program fails at once.
+        Err(closed) => {
+            tracing::debug!(%closed, %target, port, "a connection is not made");
+            let _ = stream.set_zero_linger();
+        }
+    }
+}
+
+/// Whether the client begins to speak plain HTTP. Nothing is taken from the connection.
+async fn speaks_http(stream: &mut TcpStream) -> bool {
+    let mut first = [0u8; LONGEST];
+    let begins = async {
+        loop {
+            let read = stream.peek(&mut first).await?;
+            let bytes = first.get(..read).unwrap_or_default();
+            if METHODS.iter().any(|method| bytes.starts_with(method)) {
+                return Ok(true);
+            }
+            let may_become = METHODS.iter().any(|method| method.starts_with(bytes));
+            if read == 0 || !may_become {
+                return Ok::<bool, std::io::Error>(false);
+            }
+            // Part of a method: wait for more, without taking it.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    matches!(timeout(SPEAKS_WITHIN, begins).await, Ok(Ok(true)))
+}
