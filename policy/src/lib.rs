@@ -21,6 +21,7 @@ pub mod redact;
 pub mod request;
 pub mod rule;
 pub mod ruleset;
+pub mod sandbox;
 pub mod shell;
 pub mod starter;
 pub mod verdict;

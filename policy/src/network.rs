@@ -4,6 +4,7 @@
 //! the name has, and connects to an address that it asked about. Deny over allow over default; special addresses
 //! ([`special`]) are refused unless a rule names them by address.
 
+mod ecosystems;
 mod special;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 
 use ipnet::IpNet;
 
+pub use ecosystems::ecosystems;
 pub use special::{canonical, special};
 
 use crate::rule::{HostPattern, host_of, is_deceptive};

@@ -86,7 +86,10 @@ impl Upstream {
 
     fn received(&self) -> Vec<String> {
         let received = self.received.lock().unwrap();
-        received.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
+        received
+            .iter()
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            .collect()
     }
 }
 
@@ -106,7 +109,9 @@ impl Ran {
     }
 
     fn allowed(&self, host: &str) -> bool {
-        self.hosts.iter().any(|report| report.host == host && report.refused.is_none())
+        self.hosts
+            .iter()
+            .any(|report| report.host == host && report.refused.is_none())
     }
 }
 
@@ -220,7 +225,10 @@ fn ask(host: &str, port: u16, request: &str) -> String {
 async fn a_program_that_knows_of_no_proxy_reaches_what_is_allowed_by_name_at_any_port() {
     let upstream = Upstream::start(b"welcome\n", b"").await;
     let sandbox = Sandbox::new(&["allowed.test", "127.0.0.1"]);
-    let line = format!("exec 3<>/dev/tcp/allowed.test/{} && read -r greeting <&3 && echo \"$greeting\"", upstream.port);
+    let line = format!(
+        "exec 3<>/dev/tcp/allowed.test/{} && read -r greeting <&3 && echo \"$greeting\"",
+        upstream.port
+    );
     let ran = sandbox.bash(&line).await;
     assert_eq!((ran.code, ran.out.trim()), (0, "welcome"));
     assert!(ran.allowed("allowed.test"));
@@ -251,15 +259,24 @@ async fn what_is_not_allowed_fails_at_once_and_its_name_goes_nowhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_leads_to_this_machine_is_refused_unless_that_is_allowed_by_address() {
     let upstream = Upstream::start(b"welcome\n", b"").await;
-    let ran = Sandbox::new(&["allowed.test"]).bash(&listen_to("allowed.test", upstream.port)).await;
+    let ran = Sandbox::new(&["allowed.test"])
+        .bash(&listen_to("allowed.test", upstream.port))
+        .await;
     assert!(!ran.out.contains("welcome"), "{}", ran.out);
-    assert!(ran.refused("allowed.test").is_some_and(|reason| reason.contains("loopback")));
+    assert!(
+        ran.refused("allowed.test")
+            .is_some_and(|reason| reason.contains("loopback"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_over_http_says_why() {
     let ran = Sandbox::new(&["allowed.test"])
-        .bash(&ask("denied.test", 80, r"GET / HTTP/1.1\r\nHost: denied.test\r\nConnection: close\r\n\r\n"))
+        .bash(&ask(
+            "denied.test",
+            80,
+            r"GET / HTTP/1.1\r\nHost: denied.test\r\nConnection: close\r\n\r\n",
+        ))
         .await;
     assert!(ran.out.starts_with("HTTP/1.1 403 "), "{}", ran.out);
     assert!(ran.out.contains("denied.test:80 is out of reach"), "{}", ran.out);
@@ -277,7 +294,10 @@ async fn each_request_of_a_connection_is_for_the_host_it_was_made_to() {
     assert!(ran.out.starts_with("HTTP/1.1 200 "), "{}", ran.out);
     assert!(ran.out.contains("HTTP/1.1 403 "), "{}", ran.out);
     let received = upstream.received().concat();
-    assert!(received.contains("GET /1") && !received.contains("GET /2"), "{received}");
+    assert!(
+        received.contains("GET /1") && !received.contains("GET /2"),
+        "{received}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,19 +307,30 @@ async fn a_tls_client_has_to_ask_for_the_name_that_was_allowed() {
     for (asked, passes) in [("allowed.test", true), ("other.test", false), ("", false)] {
         let hello = hello(asked);
         sandbox.file("hello", &hello);
-        let line = format!("exec 3<>/dev/tcp/allowed.test/{} && cat hello >&3; timeout 1 cat <&3", upstream.port);
+        let line = format!(
+            "exec 3<>/dev/tcp/allowed.test/{} && cat hello >&3; timeout 1 cat <&3",
+            upstream.port
+        );
         let ran = sandbox.bash(&line).await;
         // The end of the sandbox ends the connection, and the host then keeps what it received.
         let arrived = || upstream.received.lock().unwrap().contains(&hello);
         if passes {
             let deadline = tokio::time::Instant::now() + PATIENCE;
             while !arrived() {
-                assert!(tokio::time::Instant::now() < deadline, "nothing arrived: {:?}", ran.hosts);
+                assert!(
+                    tokio::time::Instant::now() < deadline,
+                    "nothing arrived: {:?}",
+                    ran.hosts
+                );
                 tokio::task::yield_now().await;
             }
         } else {
             assert!(!arrived(), "{asked}");
-            assert!(ran.refused("allowed.test").is_some_and(|reason| reason.contains("TLS")), "{:?}", ran.hosts);
+            assert!(
+                ran.refused("allowed.test").is_some_and(|reason| reason.contains("TLS")),
+                "{:?}",
+                ran.hosts
+            );
         }
     }
 }
@@ -312,8 +343,13 @@ async fn the_proxy_judges_each_request_and_carries_nothing_to_this_machine() {
         let sandbox = Sandbox::new(allow);
         async move { sandbox.bash(&ask("198.18.0.1", 3128, &request)).await }
     };
-    let absolute = |host: &str| format!(r"GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    let connect = |host: &str| format!(r"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+    let absolute =
+        |host: &str| format!(r"GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let connect = |host: &str| {
+        format!(
+            r"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nConnection: close\r\n\r\n"
+        )
+    };
     let open: &[&'static str] = &["allowed.test", "127.0.0.1"];
     for request in [absolute("allowed.test"), connect("allowed.test")] {
         let ran = proxy(open, request.clone()).await;
@@ -321,10 +357,22 @@ async fn the_proxy_judges_each_request_and_carries_nothing_to_this_machine() {
     }
     for request in [absolute("denied.test"), connect("denied.test")] {
         let ran = proxy(open, request.clone()).await;
-        assert!(ran.out.starts_with("HTTP/1.1 403 ") && !ran.out.contains("hello"), "{request}: {}", ran.out);
+        assert!(
+            ran.out.starts_with("HTTP/1.1 403 ") && !ran.out.contains("hello"),
+            "{request}: {}",
+            ran.out
+        );
     }
     // Without the address no spelling of this machine is reached.
-    for host in ["127.0.0.1", "localhost", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "allowed.test"] {
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "0x7f.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "0.0.0.0",
+        "allowed.test",
+    ] {
         for request in [absolute(host), connect(host)] {
             let ran = proxy(&["allowed.test", "*"], request.clone()).await;
             assert!(!ran.out.contains("hello"), "{request}: {}", ran.out);
@@ -338,13 +386,21 @@ async fn socks_is_judged_like_the_rest() {
     let sandbox = Sandbox::new(&["allowed.test", "127.0.0.1"]);
     let port = upstream.port.to_be_bytes();
     let wish = |host: &str| {
-        let bytes = [&[5, 1, 0, 5, 1, 0, 3, u8::try_from(host.len()).unwrap()][..], host.as_bytes(), &port].concat();
+        let bytes = [
+            &[5, 1, 0, 5, 1, 0, 3, u8::try_from(host.len()).unwrap()][..],
+            host.as_bytes(),
+            &port,
+        ]
+        .concat();
         bytes.iter().map(|byte| format!(r"\x{byte:02x}")).collect::<String>()
     };
     // The answers of the protocol are 2 and 10 bytes.
     let line = |host: &str| {
         let open = "exec 3<>/dev/tcp/198.18.0.1/3128";
-        format!("{open} && printf '{}' >&3 && head -c 12 <&3 >/dev/null && head -n 1 <&3", wish(host))
+        format!(
+            "{open} && printf '{}' >&3 && head -c 12 <&3 >/dev/null && head -n 1 <&3",
+            wish(host)
+        )
     };
     let ran = sandbox.bash(&line("allowed.test")).await;
     assert!(ran.out.contains("welcome"), "{:?} {:?}", ran.out, ran.hosts);
@@ -380,7 +436,10 @@ fn hello(name: &str) -> Vec<u8> {
         extension(51, block([&[0, 29, 0, 32][..], &[7; 32]].concat())),
     ];
     if !name.is_empty() {
-        extensions.push(extension(0, block([&[0u8][..], &block(name.as_bytes().to_vec())].concat())));
+        extensions.push(extension(
+            0,
+            block([&[0u8][..], &block(name.as_bytes().to_vec())].concat()),
+        ));
     }
     let body = [
         &[3u8, 3][..],

@@ -1,0 +1,266 @@
+//! What a sandbox may do: what each document says (the fields of `sandbox.json`), and what follows from all of them.
+//!
+//! Pure: paths are texts here, resolved by the host that builds the sandbox. What a project says counts as far as it narrows,
+//! and as a whole once the project is trusted; `insecure_none` of a project never counts. The union and the order of strictness
+//! are written down in `docs/sandbox.md`.
+
+use crate::{
+    Layer,
+    network::{HostRule, NetworkRules, ecosystems},
+};
+
+/// How much of the workspace a command may change. In order, the strictest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SandboxType {
+    /// Nothing.
+    WorkspaceReadonly,
+    /// All but what is protected.
+    WorkspaceReadwrite,
+    /// There is no sandbox.
+    InsecureNone,
+}
+
+impl SandboxType {
+    /// Its words in a document, in order.
+    pub const WORDS: [&'static str; 3] = ["workspace_readonly", "workspace_readwrite", "insecure_none"];
+
+    /// Reads a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        let [readonly, readwrite, none] = Self::WORDS;
+        match word {
+            _ if word == readonly => Some(Self::WorkspaceReadonly),
+            _ if word == readwrite => Some(Self::WorkspaceReadwrite),
+            _ if word == none => Some(Self::InsecureNone),
+            _ => None,
+        }
+    }
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        let [readonly, readwrite, none] = Self::WORDS;
+        match self {
+            Self::WorkspaceReadonly => readonly,
+            Self::WorkspaceReadwrite => readwrite,
+            Self::InsecureNone => none,
+        }
+    }
+}
+
+/// Which lists of hosts count. In order, the strictest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NetworkMode {
+    /// Those of the documents.
+    SandboxJsonOnly,
+    /// Those, and where languages and tools fetch from ([`ecosystems`]).
+    SandboxJsonPlusDefaults,
+    /// Every host that is public, and that the team does not deny.
+    AllowAll,
+}
+
+impl NetworkMode {
+    /// Its words in a document, in order.
+    pub const WORDS: [&'static str; 3] = ["sandbox_json_only", "sandbox_json_plus_defaults", "allow_all"];
+
+    /// Reads a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [Self::SandboxJsonOnly, Self::SandboxJsonPlusDefaults, Self::AllowAll];
+        all.into_iter().find(|mode| mode.word() == word)
+    }
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        let [only, plus, all] = Self::WORDS;
+        match self {
+            Self::SandboxJsonOnly => only,
+            Self::SandboxJsonPlusDefaults => plus,
+            Self::AllowAll => all,
+        }
+    }
+}
+
+/// What one document says about hosts. What it does not say is `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkPolicy {
+    /// Whether hosts that no list covers may be reached.
+    pub default_allow: Option<bool>,
+    /// Hosts that may be reached. An empty list says something: of the team, that no host may.
+    pub allow: Option<Vec<HostRule>>,
+    /// Hosts that may not.
+    pub deny: Vec<HostRule>,
+}
+
+/// What one document says about the sandbox. What it does not say is `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SandboxSettings {
+    /// How much of the workspace may be changed.
+    pub kind: Option<SandboxType>,
+    /// Further paths that may be written: absolute, `~/x`, or relative to the document's folder.
+    pub read_write: Vec<String>,
+    /// Paths that stay read-only in a writable folder, and visible below a private one.
+    pub read_only: Vec<String>,
+    /// Paths and gitignore patterns that cannot be read.
+    pub deny_read: Vec<String>,
+    /// `/tmp` cannot be written.
+    pub disable_tmp_write: Option<bool>,
+    /// `/tmp` is the host's.
+    pub share_tmp: Option<bool>,
+    /// Caches of package managers are one shared place.
+    pub shared_build_cache: Option<bool>,
+    /// A caller with uid 0 keeps it inside.
+    pub allow_root_owner: Option<bool>,
+    /// Which lists of hosts count.
+    pub network_mode: Option<NetworkMode>,
+    /// Hosts.
+    pub network: NetworkPolicy,
+}
+
+/// One document's settings with what they are worth.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// The layer of the document.
+    pub layer: Layer,
+    /// Whether what widens counts: not in a document of a project that nobody trusts.
+    pub widens: bool,
+    /// What it says.
+    pub settings: &'a SandboxSettings,
+}
+
+/// What follows from all documents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectiveSandbox {
+    /// How much of the workspace may be changed.
+    pub kind: SandboxType,
+    /// A project wants no sandbox at all, which does not count: said, and a reason to ask.
+    pub project_wants_none: bool,
+    /// Further paths that may be written.
+    pub read_write: Vec<String>,
+    /// Paths that stay read-only.
+    pub read_only: Vec<String>,
+    /// Paths and patterns that cannot be read.
+    pub deny_read: Vec<String>,
+    /// `/tmp` cannot be written.
+    pub disable_tmp_write: bool,
+    /// `/tmp` is the host's.
+    pub share_tmp: bool,
+    /// Caches of package managers are one shared place.
+    pub shared_build_cache: bool,
+    /// A caller with uid 0 keeps it inside.
+    pub allow_root_owner: bool,
+    /// Hosts.
+    pub network: NetworkRules,
+}
+
+/// Puts together what the documents say.
+#[must_use]
+pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
+    let counting = || documents.iter().filter(|said| said.widens);
+    let any = |field: fn(&SandboxSettings) -> Option<bool>, value: bool| {
+        documents.iter().any(|said| field(said.settings) == Some(value))
+    };
+    let granted = |field: fn(&SandboxSettings) -> Option<bool>| {
+        counting().any(|said| field(said.settings) == Some(true)) && !any(field, false)
+    };
+    EffectiveSandbox {
+        kind: kind(documents),
+        project_wants_none: documents
+            .iter()
+            .any(|said| said.layer.is_inside_project() && said.settings.kind == Some(SandboxType::InsecureNone)),
+        read_write: united(counting().map(|said| said.settings.read_write.as_slice())),
+        read_only: united(documents.iter().map(|said| said.settings.read_only.as_slice())),
+        deny_read: united(documents.iter().map(|said| said.settings.deny_read.as_slice())),
+        disable_tmp_write: any(|settings| settings.disable_tmp_write, true),
+        share_tmp: granted(|settings| settings.share_tmp),
+        shared_build_cache: granted(|settings| settings.shared_build_cache),
+        allow_root_owner: !any(|settings| settings.allow_root_owner, false),
+        network: network(documents),
+    }
+}
+
+/// The team's word bounds everybody's. Below it the project's counts before the user's where it is trusted, the stricter one
+/// where not.
+fn kind(documents: &[Said<'_>]) -> SandboxType {
+    let of = |belongs: &dyn Fn(Layer) -> bool, widens: Option<bool>| {
+        documents
+            .iter()
+            .filter(|said| belongs(said.layer) && widens.is_none_or(|widens| said.widens == widens))
+            .filter_map(|said| said.settings.kind)
+            // No project does away with the sandbox; what it wants then is all that it may want.
+            .map(|kind| {
+                if belongs(Layer::Project) {
+                    kind.min(SandboxType::WorkspaceReadwrite)
+                } else {
+                    kind
+                }
+            })
+            .min()
+    };
+    let inside = |layer: Layer| layer.is_inside_project();
+    let user = of(&|layer: Layer| layer == Layer::User, None);
+    let session = of(&|layer: Layer| layer == Layer::Session, None);
+    let below = of(&inside, Some(true))
+        .or(user)
+        .unwrap_or(SandboxType::WorkspaceReadwrite);
+    let stricter = [
+        of(&inside, Some(false)),
+        session,
+        of(&|layer: Layer| layer >= Layer::Team, None),
+    ];
+    stricter.into_iter().flatten().fold(below, SandboxType::min)
+}
+
+fn network(documents: &[Said<'_>]) -> NetworkRules {
+    let team = || documents.iter().filter(|said| said.layer >= Layer::Team);
+    let counting = || documents.iter().filter(|said| said.widens);
+    let mode = documents.iter().filter_map(|said| {
+        said.settings
+            .network_mode
+            .filter(|mode| said.widens || *mode != NetworkMode::AllowAll)
+    });
+    let mode = mode.min().unwrap_or(NetworkMode::SandboxJsonPlusDefaults);
+    let deny = |said: &Said<'_>| said.settings.network.deny.clone();
+    if mode == NetworkMode::AllowAll {
+        return NetworkRules {
+            default_allow: true,
+            allow: Vec::new(),
+            deny: team().flat_map(deny).collect(),
+        };
+    }
+    let lists = |said: &Said<'_>| said.settings.network.allow.clone();
+    let of_team: Vec<_> = team().filter_map(lists).collect();
+    let mut allow: Vec<HostRule> = if of_team.is_empty() {
+        counting().filter_map(lists).flatten().collect()
+    } else {
+        of_team.into_iter().flatten().collect()
+    };
+    if mode == NetworkMode::SandboxJsonPlusDefaults {
+        allow.extend(ecosystems().iter().map(|(rule, _)| rule.clone()));
+    }
+    let said_default = |value| {
+        documents
+            .iter()
+            .any(|said| said.settings.network.default_allow == Some(value))
+    };
+    let granted = counting().any(|said| said.settings.network.default_allow == Some(true));
+    NetworkRules {
+        default_allow: granted && !said_default(false),
+        allow,
+        deny: documents.iter().flat_map(deny).collect(),
+    }
+}
+
+fn united<'a>(lists: impl Iterator<Item = &'a [String]>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for entry in lists.flatten() {
+        if !all.contains(entry) {
+            all.push(entry.clone());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;
