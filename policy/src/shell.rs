@@ -224,6 +224,9 @@ pub struct FileAccess {
     pub access: Access,
     /// By a redirection, rather than as an operand.
     pub redirection: bool,
+    /// Folders that the path, as it is written, enters and leaves again by `..`: where one of them is a link, the path does
+    /// not lead where its words say.
+    pub through: Vec<AbsPath>,
 }
 
 /// Which file.

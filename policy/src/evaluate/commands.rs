@@ -139,7 +139,7 @@ impl World<'_> {
         } else if let Some(id) = self.perhaps_denied(command) {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
-        } else if let Some(id) = self.told_command(command) {
+        } else if let Some(id) = self.told_command(line, command) {
             let why = "it is told to run a text that seems to be a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
         } else {
@@ -149,6 +149,9 @@ impl World<'_> {
         for access in self.accesses(command) {
             let cover = self.cover(reach, command, &access);
             let part = match &access.target {
+                FileTarget::Path(path) if self.goes_astray(&access) => {
+                    self.judge_unknown(path.as_str(), access.access, cover)
+                }
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
                 FileTarget::Pattern { folder, pattern } => {
                     self.judge_pattern(folder, pattern, access.access, access.redirection, cover)

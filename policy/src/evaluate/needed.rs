@@ -121,6 +121,13 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Pattern { folder, .. } => Some(folder.clone()),
             FileTarget::Unknown(_) => None,
         }));
+        needed.paths(command.files.iter().flat_map(|access| access.through.iter().cloned()));
+        needed.paths(
+            command
+                .files
+                .iter()
+                .flat_map(|access| access.through.iter().filter_map(AbsPath::parent)),
+        );
         for wanted in trees::wanted(command, |text| resolve(workspace, text)) {
             needed.paths([wanted.folder.clone()]);
             if needed.trees.len() < MAX_TREES || needed.trees.contains_key(&wanted.folder) {

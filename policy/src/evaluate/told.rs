@@ -25,14 +25,17 @@ pub(super) const INTERPRETERS: &[&str] = &[
     "elixir",
     "erl",
     "gawk",
+    "ghc",
     "groovy",
     "guile",
     "julia",
     "lua",
+    "luajit",
     "mawk",
     "nawk",
     "node",
     "nodejs",
+    "ocaml",
     "octave",
     "osascript",
     "perl",
@@ -46,6 +49,28 @@ pub(super) const INTERPRETERS: &[&str] = &[
     "scala",
     "tclsh",
 ];
+/// Programs that run or read what their texts say, and are no languages that a rule could be too wide for.
+const ALSO: &[&str] = &[
+    "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3",
+];
+/// Programs that read their own commands from their input, and how a line of them runs a program.
+const CONSOLES: &[&str] = &[
+    "dc", "duckdb", "ed", "ex", "expect", "ftp", "gdb", "gnuplot", "lftp", "lldb", "mariadb", "mutt", "mysql", "nvim",
+    "psql", "sed", "sftp", "sqlite3", "tclsh", "tmux", "vi", "vim",
+];
+const CONSOLE_CALLS: &[&str] = &[
+    "\\!",
+    "!",
+    ".shell ",
+    ".system ",
+    "1e ",
+    "exec ",
+    "platform shell ",
+    "run-shell ",
+    "shell ",
+    "spawn ",
+    "system ",
+];
 /// What code that runs commands holds, in one of these languages.
 const CALLS: &[&str] = &[
     "exec",
@@ -58,6 +83,13 @@ const CALLS: &[&str] = &[
     "system",
     "`",
     "%x",
+    ".shell",
+    ".system",
+    "\\!",
+    "Command",
+    "process",
+    "syscmd",
+    "os:cmd",
     "| \"",
 ];
 /// Programs, with their verb, that run the command after it.
@@ -135,11 +167,19 @@ const MAX_BEGINNING: usize = 1024;
 
 impl World<'_> {
     /// A deny or ask on commands that the texts of a command may be a case for.
-    pub(super) fn told_command(&self, command: &Command) -> Option<RuleId> {
+    ///
+    /// A program without a file to run takes its text from the line's here-document, so all of the line is looked through.
+    pub(super) fn told_command(&self, line: &str, command: &Command) -> Option<RuleId> {
         if !self.has_scoped_shell_rule() {
             return None;
         }
-        let told = told(command);
+        let mut told = told(command);
+        if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
+            told.push(line.to_owned());
+        }
+        if line.contains("<<") && command.program_name().is_some_and(|name| CONSOLES.contains(&name)) {
+            told.extend(console_commands(line));
+        }
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
         let ids = self.rules.index().commands(texts.iter().copied());
         let meets = |effect| {
@@ -160,7 +200,7 @@ impl World<'_> {
         let interprets = interpreter(command);
         let sed = matches!(command.program_name(), Some("sed" | "gsed"));
         let told = move |word: &&str| (interprets && is_code(word)) || (sed && sed_names_files(word));
-        let fed = interprets && line.contains("<<") && words(command).all(|word| word.starts_with('-'));
+        let fed = is_fed(line, command);
         words(command)
             .filter(told)
             .chain(fed.then_some(line))
@@ -186,8 +226,24 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
     command.words.iter().skip(1).filter_map(Word::literal)
 }
 
+/// Whether its program text comes from a here-document of the line, or a here-string.
+fn is_fed(line: &str, command: &Command) -> bool {
+    interpreter(command) && line.contains("<<") && words(command).all(|word| word.starts_with('-'))
+}
+
+/// What the lines of a here-document run, if a program reads its own commands from it.
+fn console_commands(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.lines().take(MAX_PLACES).filter_map(|text| {
+        let text = text.trim_start();
+        let call = CONSOLE_CALLS.iter().find(|call| text.starts_with(**call))?;
+        text.get(call.len()..).map(|rest| rest.trim_start().to_owned())
+    })
+}
+
 fn interpreter(command: &Command) -> bool {
-    command.program_name().is_some_and(is_interpreter)
+    command
+        .program_name()
+        .is_some_and(|name| is_interpreter(name) || ALSO.contains(&name))
 }
 
 /// Whether a program runs the text of its arguments or its input.
@@ -216,7 +272,8 @@ pub(super) fn runs_another(words: &[&str]) -> bool {
 }
 
 fn is_code(word: &str) -> bool {
-    word.contains(['(', '"', '\'', '`', '<', '>'])
+    // Commands of data bases' consoles begin with a dot or a backslash: `.read x`, `\copy t from x`.
+    word.contains(['(', '"', '\'', '`', '<', '>']) || (word.starts_with(['.', '\\']) && word.contains(' '))
 }
 
 /// The texts of a command that may be commands themselves.

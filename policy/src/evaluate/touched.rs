@@ -51,6 +51,7 @@ impl World<'_> {
                 target: FileTarget::Unknown("what find finds".to_owned()),
                 access: Access::Delete,
                 redirection: false,
+                through: Vec::new(),
             }));
         }
         let fed = command
@@ -69,9 +70,21 @@ impl World<'_> {
                 target: FileTarget::Unknown("names from the input".to_owned()),
                 access: Access::Read,
                 redirection: false,
+                through: Vec::new(),
             });
         }
         accesses
+    }
+
+    /// Whether a path leads elsewhere than its words say: `..` behind a link leaves the folder that the link points to, and
+    /// the links below `/proc` lead to what belongs to a process.
+    pub(super) fn goes_astray(&self, access: &FileAccess) -> bool {
+        let magic = matches!(&access.target, FileTarget::Path(path) if leads_into_a_process(path));
+        magic
+            || access.through.iter().any(|folder| {
+                let above = folder.parent().and_then(|above| self.real(&above));
+                above.is_none() || self.real(folder).and_then(AbsPath::parent).as_ref() != above
+            })
     }
 
     /// Denies and asks on hosts hold for commands that contact them; allows do not, for a command does more than fetch.
@@ -207,6 +220,9 @@ fn is_search_by_age(command: &Command) -> bool {
     command.program_name() == Some("find") && command.words.iter().filter_map(Word::literal).any(test)
 }
 
+/// What stands before the colon of a file's address, where programs take one: `aws`, `openssl`, `socat`.
+const FILE_SCHEMES: &[&str] = &["file", "fileb", "open", "gopen", "create"];
+
 /// What of a word can name a file: itself, what follows `=` or `@`; for git what follows the colon of `HEAD:path`.
 fn candidates(word: &str, git: bool) -> Vec<&str> {
     if git {
@@ -234,6 +250,14 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
             .filter_map(|field| field.split_once('='))
             .map(|(_, value)| value),
     );
+    // `--from-file=key=.env`.
+    out.extend(word.rsplit_once('=').map(|(_, value)| value));
+    // `file:.env`, `OPEN:.env`, `file://.env`, `fileb://.env`.
+    out.extend(
+        word.split_once(':')
+            .filter(|(scheme, _)| FILE_SCHEMES.iter().any(|own| own.eq_ignore_ascii_case(scheme)))
+            .map(|(_, value)| value.strip_prefix("//").unwrap_or(value)),
+    );
     out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
     out
 }
@@ -252,4 +276,10 @@ fn host_of_remote(word: &str) -> Option<String> {
         Remote::At { host, .. } => Some(host),
         Remote::Local => None,
     }
+}
+
+/// Whether a path goes through one of the links below `/proc` that lead to a process's folder, root or open files.
+fn leads_into_a_process(path: &AbsPath) -> bool {
+    let mut segments = path.segments();
+    segments.next() == Some("proc") && segments.any(|name| matches!(name, "cwd" | "root" | "fd" | "map_files"))
 }

@@ -142,6 +142,7 @@ struct Raws {
 /// The files. A test below says so if one is missing here.
 const FILES: &[(&str, &str)] = &[
     ("agents", include_str!("../../data/programs/agents.toml")),
+    ("commands", include_str!("../../data/programs/commands.toml")),
     ("development", include_str!("../../data/programs/development.toml")),
     ("files", include_str!("../../data/programs/files.toml")),
     ("looking", include_str!("../../data/programs/looking.toml")),

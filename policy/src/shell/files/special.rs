@@ -224,12 +224,16 @@ impl Call<'_> {
     }
 
     fn patch(&mut self) {
+        // It goes to the directory first.
+        let folder = self.values(&["-d", "--directory"]);
+        self.files.base = folder.first().and_then(|value| self.value_field(value));
         if let Some(file) = self.field(0) {
             self.file(file, Access::Write);
         }
         if let Some(file) = self.field(1) {
             self.file(file, Access::Read);
         }
+        self.files.base = None;
         // Without a file, the patch says which; all lie below the directory, unless the patch says otherwise.
         if self.field(0).is_none() {
             let folders = self.values(&["-d", "--directory"]);
