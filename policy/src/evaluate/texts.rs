@@ -198,7 +198,8 @@ pub(super) fn with_any_program(command: &Command, words: usize) -> String {
 
 /// What a deny or ask is compared with.
 pub(super) fn wide(command: &Command) -> Vec<String> {
-    if is_plain(command) {
+    let of_git = command.program_name().is_some_and(|name| name.starts_with("git-"));
+    if is_plain(command) && !of_git {
         return vec![command.text.clone()];
     }
     all_wide(command)

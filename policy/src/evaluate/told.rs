@@ -55,9 +55,13 @@ const ALSO: &[&str] = &[
 ];
 /// Programs that read their own commands from their input, and how a line of them runs a program.
 const CONSOLES: &[&str] = &[
-    "dc", "duckdb", "ed", "ex", "expect", "ftp", "gdb", "gnuplot", "lftp", "lldb", "mariadb", "mutt", "mysql", "nvim",
-    "psql", "sed", "sftp", "sqlite3", "tclsh", "tmux", "vi", "vim",
+    "dc", "duckdb", "ed", "ex", "expect", "ftp", "gdb", "gmake", "gnuplot", "lftp", "lldb", "make", "mariadb", "mutt",
+    "mysql", "nvim", "psql", "sed", "sftp", "sqlite3", "tclsh", "tmux", "vi", "vim",
 ];
+/// Programs whose input can be a shell's.
+const SHELLS_INSIDE: &[&str] = &["docker", "kubectl", "nerdctl", "oc", "podman", "script", "wsl"];
+/// Programs whose commands, given as one word, write and read files: `vim -c 'w file'`.
+const EDITORS: &[&str] = &["ex", "gdb", "lldb", "nvim", "vi", "vim"];
 const CONSOLE_CALLS: &[&str] = &[
     "\\!",
     "!",
@@ -90,6 +94,7 @@ const CALLS: &[&str] = &[
     "process",
     "syscmd",
     "os:cmd",
+    ".command",
     "| \"",
 ];
 /// Programs, with their verb, that run the command after it.
@@ -104,6 +109,8 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("cross-env", &[]),
     ("dbus-run-session", &[]),
     ("direnv", &["exec"]),
+    ("docker", &["exec"]),
+    ("docker", &["run"]),
     ("dotenv", &[]),
     ("entr", &[]),
     ("expect", &[]),
@@ -114,9 +121,11 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("git", &["bisect", "run"]),
     ("git", &["rebase"]),
     ("git", &["submodule", "foreach"]),
+    ("go", &["run"]),
     ("gosu", &[]),
     ("hatch", &["run"]),
     ("hyperfine", &[]),
+    ("kubectl", &["exec"]),
     ("ltrace", &[]),
     ("make", &[]),
     ("mise", &["exec"]),
@@ -133,9 +142,12 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("perf", &["stat"]),
     ("pipenv", &["run"]),
     ("pkexec", &[]),
+    ("pipx", &["run"]),
     ("pnpm", &["dlx"]),
     ("pnpm", &["exec"]),
     ("pnpx", &[]),
+    ("podman", &["exec"]),
+    ("podman", &["run"]),
     ("poetry", &["run"]),
     ("prlimit", &[]),
     ("proxychains4", &[]),
@@ -158,6 +170,7 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("nvim", &[]),
     ("watchexec", &[]),
     ("xvfb-run", &[]),
+    ("yarn", &["dlx"]),
     ("yarn", &["exec"]),
 ];
 /// Most places of a text that are looked at.
@@ -177,8 +190,12 @@ impl World<'_> {
         if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
             told.push(line.to_owned());
         }
-        if line.contains("<<") && command.program_name().is_some_and(|name| CONSOLES.contains(&name)) {
+        let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
+        if line.contains("<<") && is(CONSOLES) {
             told.extend(console_commands(line));
+        }
+        if line.contains("<<") && is(SHELLS_INSIDE) {
+            told.extend(line.lines().skip(1).take(MAX_PLACES).map(|text| text.trim().to_owned()));
         }
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
         let ids = self.rules.index().commands(texts.iter().copied());
@@ -199,7 +216,12 @@ impl World<'_> {
     ) -> impl Iterator<Item = Part> + 'c {
         let interprets = interpreter(command);
         let sed = matches!(command.program_name(), Some("sed" | "gsed"));
-        let told = move |word: &&str| (interprets && is_code(word)) || (sed && sed_names_files(word));
+        let edits = command
+            .program_name()
+            .is_some_and(|name| EDITORS.contains(&name) || ALSO.contains(&name));
+        let told = move |word: &&str| {
+            (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
+        };
         let fed = is_fed(line, command);
         words(command)
             .filter(told)
@@ -228,12 +250,17 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
 
 /// Whether its program text comes from a here-document of the line, or a here-string.
 fn is_fed(line: &str, command: &Command) -> bool {
-    interpreter(command) && line.contains("<<") && words(command).all(|word| word.starts_with('-'))
+    let names_input = || words(command).any(|word| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0"));
+    interpreter(command) && line.contains("<<") && (names_input() || words(command).all(|word| word.starts_with('-')))
 }
 
 /// What the lines of a here-document run, if a program reads its own commands from it.
 fn console_commands(line: &str) -> impl Iterator<Item = String> + '_ {
-    line.lines().take(MAX_PLACES).filter_map(|text| {
+    line.split(['\n', '\'', '"', ';']).take(MAX_PLACES).filter_map(|text| {
+        // A recipe of make.
+        if let Some(rest) = text.strip_prefix('\t') {
+            return Some(rest.trim_start_matches(['@', '-', '+']).trim_start().to_owned());
+        }
         let text = text.trim_start();
         let call = CONSOLE_CALLS.iter().find(|call| text.starts_with(**call))?;
         text.get(call.len()..).map(|rest| rest.trim_start().to_owned())
@@ -271,6 +298,21 @@ pub(super) fn runs_another(words: &[&str]) -> bool {
         .any(|(name, verbs)| name == program && *name != "make" && rest.starts_with(verbs))
 }
 
+/// What a script of sed gives to a shell by the flag `e`: `s/a/rm -rf x/e`.
+fn run_by_sed(script: &str) -> Vec<String> {
+    let mark = script.split_once('s').and_then(|(_, rest)| rest.chars().next());
+    let Some(mark) = mark.filter(|mark| !mark.is_alphanumeric()) else {
+        return Vec::new();
+    };
+    let parts: Vec<&str> = script.split(mark).take(MAX_PLACES).collect();
+    let runs = parts.iter().skip(3).any(|flags| {
+        let flags = flags.split([';', '}', '\n', ' ']).next().unwrap_or_default();
+        flags.contains('e') && flags.chars().all(|c| c.is_ascii_alphanumeric())
+    });
+    let parts = parts.into_iter().filter(|_| runs);
+    parts.map(str::to_owned).collect()
+}
+
 fn is_code(word: &str) -> bool {
     // Commands of data bases' consoles begin with a dot or a backslash: `.read x`, `\copy t from x`.
     word.contains(['(', '"', '\'', '`', '<', '>']) || (word.starts_with(['.', '\\']) && word.contains(' '))
@@ -284,10 +326,17 @@ fn told(command: &Command) -> Vec<String> {
     if interpreter(command) {
         return words(command)
             .filter(|word| is_code(word) && CALLS.iter().any(|call| word.contains(call)))
-            .map(str::to_owned)
+            .flat_map(|word| std::iter::once(word.to_owned()).chain(console_commands(word)))
             .collect();
     }
     let mut out = Vec::new();
+    if program == "git" {
+        // A transport that is a command: `ext::sh -c …`.
+        out.extend(words(command).filter_map(|word| word.split_once("ext::").map(|(_, run)| run.to_owned())));
+    }
+    if matches!(program, "sed" | "gsed") {
+        out.extend(words(command).flat_map(run_by_sed));
+    }
     if let Some(option) = command.escape_option() {
         let mut words = words(command);
         while let Some(word) = words.next() {
@@ -345,6 +394,8 @@ fn beginnings(text: &str) -> Vec<&str> {
         let end = rest.find(closes).unwrap_or(rest.len());
         out.push(rest.trim_end());
         out.extend(rest.get(..end).map(str::trim_end));
+        // Makefile text: `$(shell rm x)`.
+        out.extend(rest.get(..end).and_then(|text| text.strip_prefix("shell ")));
     }
     out.retain(|text| !text.is_empty());
     out
@@ -358,7 +409,7 @@ mod tests {
     fn a_long_text_costs_no_more_than_its_bounds() {
         let long = "(é".repeat(500_000);
         let found = beginnings(&long);
-        assert!(found.len() <= 2 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
+        assert!(found.len() <= 3 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
     }
 
     #[test]

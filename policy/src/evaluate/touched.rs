@@ -163,6 +163,7 @@ impl World<'_> {
         command
             .named_outputs()
             .into_iter()
+            .chain(rewritten(command))
             .take(MAX_NAMED)
             .filter_map(move |text| {
                 let path = self.resolve(text)?;
@@ -179,6 +180,62 @@ impl World<'_> {
                     "an option seems to name it as output, which is a case for",
                 ))
             })
+    }
+}
+
+/// Programs that copy from elsewhere by one of their subcommands.
+const COPIERS: &[&str] = &[
+    "aws", "az", "docker", "gcloud", "gh", "gsutil", "hg", "kubectl", "mc", "nerdctl", "oc", "podman", "rclone",
+    "s3cmd", "svn",
+];
+/// Those subcommands.
+const COPIES: &[&str] = &[
+    "checkout", "clone", "copy", "copyto", "cp", "download", "export", "get", "mv", "rsync", "sync",
+];
+/// Programs that rewrite the files they are given, when told to by one of the options below, or always.
+const FORMATTERS: &[(&str, bool)] = &[
+    ("autopep8", false),
+    ("biome", false),
+    ("black", true),
+    ("clang-format", false),
+    ("dos2unix", true),
+    ("eslint", false),
+    ("gofmt", false),
+    ("goimports", false),
+    ("isort", true),
+    ("prettier", false),
+    ("rubocop", false),
+    ("ruff", true),
+    ("rustfmt", true),
+    ("shfmt", false),
+    ("stylelint", false),
+    ("yapf", false),
+];
+const REWRITES: &[&str] = &[
+    "-A",
+    "-a",
+    "-i",
+    "-w",
+    "--autocorrect",
+    "--fix",
+    "--in-place",
+    "--write",
+];
+
+/// Files that a command writes as operands, where that is not in the tables: the target of a copy from elsewhere, what a
+/// formatter is given.
+fn rewritten(command: &Command) -> Vec<&str> {
+    let words: Vec<&str> = command.words.iter().skip(1).filter_map(Word::literal).collect();
+    let Some(program) = command.program_name() else {
+        return Vec::new();
+    };
+    let operands = words.iter().copied().filter(|word| !word.starts_with('-'));
+    if COPIERS.contains(&program) && words.iter().take(4).any(|word| COPIES.contains(word)) {
+        return operands.last().into_iter().collect();
+    }
+    match FORMATTERS.iter().find(|(name, _)| *name == program) {
+        Some((_, always)) if *always || words.iter().any(|word| REWRITES.contains(word)) => operands.collect(),
+        _ => Vec::new(),
     }
 }
 
