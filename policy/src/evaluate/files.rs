@@ -497,6 +497,7 @@ impl World<'_> {
     /// Judges a path in the agent's own words.
     pub(super) fn judge_named(&self, text: &str, access: Access, cover: Cover) -> Part {
         match self.resolve(text) {
+            Some(path) if super::touched::leads_into_a_process(&path) => self.judge_unknown(text, access, cover),
             Some(path) => self.judge_path(&path, access, cover),
             None => Part::unknown(
                 format!("{} {text}", noun(access)),

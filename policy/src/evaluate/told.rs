@@ -10,10 +10,10 @@ use crate::{
     protected,
     rule::PathVerb,
     ruleset::RuleId,
-    shell::{Command, Word},
+    shell::{Access, Command, Word},
 };
 
-use super::{part::Part, world::World};
+use super::{files::Cover, part::Part, world::World};
 
 /// Languages whose programs stand in an argument.
 pub(super) const INTERPRETERS: &[&str] = &[
@@ -173,6 +173,13 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("yarn", &["dlx"]),
     ("yarn", &["exec"]),
 ];
+/// Lines of a patch that name a file, and what happens to it.
+const PATCHED: &[(&str, Access)] = &[
+    ("*** Add File: ", Access::Write),
+    ("*** Delete File: ", Access::Delete),
+    ("*** Move to: ", Access::Write),
+    ("*** Update File: ", Access::Write),
+];
 /// Most places of a text that are looked at.
 const MAX_PLACES: usize = 4096;
 /// Longest text that is compared with rules, in bytes.
@@ -230,6 +237,21 @@ impl World<'_> {
             .filter(|text| text.len() > 1 && text.contains(['.', '/']))
             .take(MAX_PLACES)
             .filter_map(|text| self.judge_told_file(text, &self.resolve(text)?))
+            .chain(self.judge_patched(line, command))
+    }
+
+    /// Files that a patch in the line changes, if the command is `apply_patch`: they stand inside the text.
+    fn judge_patched<'c>(&'c self, line: &'c str, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
+        line.split(['\n', '\'', '"'])
+            .filter(move |_| patches)
+            .filter_map(|text| {
+                let (access, name) = PATCHED
+                    .iter()
+                    .find_map(|(begin, access)| text.trim_start().strip_prefix(begin).map(|name| (*access, name)))?;
+                Some(self.judge_named(name.trim(), access, Cover::None))
+            })
+            .take(MAX_PLACES)
     }
 
     fn judge_told_file(&self, text: &str, path: &AbsPath) -> Option<Part> {
@@ -256,7 +278,8 @@ fn is_fed(line: &str, command: &Command) -> bool {
 
 /// What the lines of a here-document run, if a program reads its own commands from it.
 fn console_commands(line: &str) -> impl Iterator<Item = String> + '_ {
-    line.split(['\n', '\'', '"', ';']).take(MAX_PLACES).filter_map(|text| {
+    let quoted = line.split(['\n', '\'', '"', ';']);
+    line.lines().chain(quoted).take(MAX_PLACES).filter_map(|text| {
         // A recipe of make.
         if let Some(rest) = text.strip_prefix('\t') {
             return Some(rest.trim_start_matches(['@', '-', '+']).trim_start().to_owned());

@@ -336,7 +336,7 @@ fn host_of_remote(word: &str) -> Option<String> {
 }
 
 /// Whether a path goes through one of the links below `/proc` that lead to a process's folder, root or open files.
-fn leads_into_a_process(path: &AbsPath) -> bool {
+pub(super) fn leads_into_a_process(path: &AbsPath) -> bool {
     let mut segments = path.segments();
     segments.next() == Some("proc") && segments.any(|name| matches!(name, "cwd" | "root" | "fd" | "map_files"))
 }
