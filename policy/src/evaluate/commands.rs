@@ -342,7 +342,7 @@ impl World<'_> {
                 if !self.repository_is_quiet() {
                     let what = "git may run programs that the repository's configuration names";
                     other(what, subject)
-                } else if self.moved_before(analysis, index) {
+                } else if analysis.moved.contains(&index) || !self.git_is_here(command) {
                     other("git in another folder, whose configuration is not known", subject)
                 } else {
                     Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks")
@@ -355,9 +355,11 @@ impl World<'_> {
                 Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it goes to another folder")
             }
             CommandClass::ChangeDirectory => {
-                let inside = self
-                    .folder_after(analysis, index, command)
-                    .is_some_and(|folder| self.is_inside(&folder));
+                let certain = analysis.goes.get(&index);
+                let inside = certain.is_some_and(|folders| folders.iter().all(|folder| self.is_inside(folder)))
+                    || self
+                        .folder_after(analysis, index, command)
+                        .is_some_and(|folder| self.is_inside(&folder));
                 let class = if inside {
                     ActionClass::ReadInside
                 } else {
@@ -391,11 +393,10 @@ impl World<'_> {
         folder_of_cd(&here, command)
     }
 
-    /// Whether the line changes to another folder before a command.
-    fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
-        analysis.commands.iter().take(index).any(|before| {
-            before.class == CommandClass::ChangeDirectory
-                && folder_of_cd(&self.workspace, before).is_none_or(|folder| folder != self.workspace.cwd)
+    /// Whether the folder that `git -C` names, if it names one, is the working directory.
+    fn git_is_here(&self, command: &Command) -> bool {
+        command.git_folder().is_none_or(|folder| {
+            folder.and_then(|text| resolve(&self.workspace, text)).as_ref() == Some(&self.workspace.cwd)
         })
     }
 

@@ -372,6 +372,12 @@ impl World<'_> {
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
         let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
+        if !inside && self.is_inside(folder) {
+            let what = "which files of the workspace these are is not known, and one of them may be a link that leads outside";
+            return Part::by_mode(self, if access == Access::Read { ActionClass::ReadOutside } else { ActionClass::EditOutside }, subject, what)
+                .guarded(guard_of(access, inside))
+                .unless_unknown(known, unknown);
+        }
         let secret = credentials::holds_pattern(pattern).or_else(|| self.real(folder).and_then(credentials::holds));
         self.by_place(inside, access, secret, subject)
             .guarded(guard_of(access, inside))

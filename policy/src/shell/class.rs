@@ -7,7 +7,7 @@ use super::{
     options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
-    reader, settings, wrappers,
+    reader, scripts, settings, wrappers,
 };
 
 /// Classifies a command by its words.
@@ -48,7 +48,9 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
     // `<(…)` becomes the name of a pipe, which is no option.
     let pipe =
         |word: &Word| matches!(word, Word::Dynamic { source, .. } if source.starts_with("<(") && source.ends_with(')'));
-    let certain = arguments.iter().all(|word| word.literal().is_some() || pipe(word));
+    let certain = arguments
+        .iter()
+        .all(|word| word.literal().is_some() || pipe(word) || (program.kind == Kind::Looks && word.is_operand()));
     let listed = !program.strict || parsed.options.iter().all(|found| program.spec.knows(&found.name));
     let looks = || {
         if evaluates(name, arguments) || (name == "jq" && shows_environment(own, &parsed)) {
@@ -64,7 +66,9 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
             looks()
         }
         Kind::Looks if matches!(name, "test" | "[" | "printf") => looks(),
-        Kind::LooksIf if certain && only_looks(name, own, &parsed) => CommandClass::ReadOnly,
+        Kind::LooksIf if (certain || only_operands_vary(name, own, &parsed)) && only_looks(name, own, &parsed) => {
+            CommandClass::ReadOnly
+        }
         Kind::Changes => CommandClass::FileChange,
         Kind::LooksIf if name.ends_with("sed") && edits_in_place(&parsed) && plain_edit(own, &parsed) => {
             CommandClass::FileChange
@@ -237,8 +241,7 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             .map(|text| Escape::new(text, "a first command that runs a program")),
         "uniq" | "guniq" | "xxd" => operand(1).map(|text| Escape::new(text, "the second operand is written")),
         "sqlite3" => texts()
-            .find(|text| text.starts_with('.') && text.chars().nth(1).is_some_and(|c| c.is_ascii_alphabetic()))
-            .filter(|text| !text.contains('/') && operand(0) != Some(*text))
+            .find(|text| text.trim_start().starts_with('.') && operand(0) != Some(*text) && !sqlite_shows(text))
             .map(|text| Escape::new(text, "a dot command: some run programs or write files")),
         "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
@@ -269,6 +272,16 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
     }
 }
 
+/// Whether a dot command of sqlite3 only shows, or sets how results are shown. A `|` would begin a command.
+fn sqlite_shows(text: &str) -> bool {
+    const SHOWS: &[&str] = &[
+        ".databases", ".dump", ".fullschema", ".headers", ".help", ".indexes", ".indices", ".mode", ".nullvalue",
+        ".schema", ".show", ".tables", ".timer", ".version", ".width",
+    ];
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ' ' | '%' | '-'));
+    plain && text.split(' ').next().is_some_and(|command| SHOWS.contains(&command))
+}
+
 /// Whether a program takes a script of sed or awk.
 pub(super) fn takes_script(name: &str) -> bool {
     matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
@@ -290,6 +303,12 @@ pub(super) fn script_that_writes(name: &str, arguments: &[Word], parsed: &Parsed
 
 /// What an awk program runs or writes: a pipe, `system`, a file behind `>`.
 fn awk_escape(program: &str) -> Option<String> {
+    // A slash that may begin a pattern or divide: a quote behind it hides what follows from a reader that guesses wrong.
+    if scripts::awk(program) == scripts::Reading::Unsure
+        && ["system", "getline", "@", "|", ">"].iter().any(|sign| program.contains(sign))
+    {
+        return Some("/".to_owned());
+    }
     // Outside of texts and patterns `|` is `||` or a pipe, and `>` a comparison or a file.
     let mut quote = false;
     let mut escaped = false;
@@ -480,23 +499,38 @@ fn shows_environment(arguments: &[Word], parsed: &Parsed) -> bool {
         })
 }
 
+/// Whether what is not certain surely is one of the files that are read: behind the program of awk, which looks for no
+/// options there; and words that are no options, behind the script of sed and for `find` and `fd`.
+fn only_operands_vary(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
+    let varies = |(_, word): &(usize, &Word)| word.literal().is_none();
+    let mut varying = arguments.iter().enumerate().filter(varies);
+    let first = parsed.operands.first().copied();
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => varying.all(|(at, _)| first.is_some_and(|first| at > first)),
+        "sed" | "gsed" => varying.all(|(at, word)| {
+            let script = first == Some(at) && !parsed.has(&["-e", "--expression"]);
+            !script && word.is_operand() && parsed.operands.contains(&at)
+        }),
+        "find" | "gfind" | "fd" | "fdfind" => varying.all(|(_, word)| word.is_operand()),
+        _ => false,
+    }
+}
+
 /// Programs that only look with certain arguments.
 fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
     let texts: Vec<&str> = arguments.iter().filter_map(Word::literal).collect();
     match name {
         // Escapes were refused before.
         "find" | "gfind" => true,
-        // `-n` and a script that only prints lines: `1,5p`, `1p;5p`, `$p`.
         "sed" | "gsed" => {
-            let quiet = parsed.has(&["-n", "--quiet", "--silent"]);
-            let others = parsed.options.iter().all(|found| {
-                matches!(
-                    found.name.as_str(),
-                    "-n" | "--quiet" | "--silent" | "-e" | "--expression" | "-E" | "-r" | "--regexp-extended"
-                )
-            });
+            let others = parsed.options.iter().all(|found| SED_READS.contains(&found.name.as_str()));
             let scripts = sed_scripts(arguments, parsed);
-            quiet && others && !scripts.is_empty() && scripts.iter().all(|script| prints_lines(script))
+            others && !scripts.is_empty() && scripts.iter().all(|script| scripts::sed_only_prints(script))
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            let others = parsed.options.iter().all(|found| AWK_READS.contains(&found.name.as_str()));
+            let first = parsed.operands.first().and_then(|number| arguments.get(*number));
+            others && first.and_then(Word::literal).is_some_and(|program| scripts::awk(program) == scripts::Reading::Prints)
         }
         // Shows the date; `-s` and an operand without `+` set it.
         "date" | "gdate" => {
@@ -535,20 +569,14 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
     }
 }
 
-/// A sed script of the form `<line>p`, `<line>,<line>p`, several joined by `;`.
-fn prints_lines(script: &str) -> bool {
-    let line = |text: &str| text == "$" || (!text.is_empty() && text.chars().all(|c| c.is_ascii_digit()));
-    script
-        .split([';', '\n'])
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .all(|part| {
-            part.strip_suffix('p').is_some_and(|lines| match lines.split_once(',') {
-                Some((from, to)) => line(from) && line(to.trim_start_matches('+')),
-                None => line(lines),
-            })
-        })
-}
+/// Options of sed that change how it reads and prints, and no file.
+const SED_READS: &[&str] = &[
+    "-n", "--quiet", "--silent", "-e", "--expression", "-E", "-r", "--regexp-extended", "-u", "--unbuffered", "-z",
+    "--null-data", "-s", "--separate",
+];
+
+/// Options of awk that say how it splits lines, and what its variables are.
+const AWK_READS: &[&str] = &["-F", "--field-separator", "-v", "--assign"];
 
 /// Whether arithmetic on a word of `test` or `printf` can run a command: `a[$(…)]` as a variable's name.
 fn evaluates(name: &str, arguments: &[Word]) -> bool {

@@ -1,0 +1,292 @@
+//! Scripts of sed and awk that only print: read strictly, so that a pipeline which ends in one needs no rule.
+//!
+//! Both languages can run programs and write files. What is accepted here is a closed list of commands, and of signs in
+//! known places; whatever one implementation might read in another way than the next one is not accepted. It is not the
+//! place that says what a script does otherwise: that is `class.rs`, for commands that a rule allows.
+
+/// Whether a sed script only chooses, changes and prints lines.
+pub(super) fn sed_only_prints(script: &str) -> bool {
+    let mut reader = Reader { rest: script };
+    sed_commands(&mut reader).is_some()
+}
+
+/// What is left to read.
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let next = chars.next();
+        self.rest = chars.as_str();
+        next
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    fn skip(&mut self, is_skipped: impl Fn(char) -> bool) {
+        self.rest = self.rest.trim_start_matches(is_skipped);
+    }
+
+    fn digits(&mut self) -> bool {
+        let before = self.rest.len();
+        self.skip(|c| c.is_ascii_digit());
+        self.rest.len() < before
+    }
+
+    /// A pattern or what replaces it, up to the sign that ends it. Nothing where implementations could disagree about
+    /// where it ends: a line end, a backslash at the end, an end inside of brackets.
+    fn delimited(&mut self, end: char) -> Option<()> {
+        let mut open = 0_i32;
+        let mut before = ' ';
+        loop {
+            match self.next()? {
+                '\n' => return None,
+                '\\' => {
+                    if self.next()? == '\n' {
+                        return None;
+                    }
+                    before = ' ';
+                    continue;
+                }
+                c if c == end => return (open <= 0).then_some(()),
+                '[' => {
+                    open += 1;
+                    before = '[';
+                    continue;
+                }
+                // `[]…]` and `[^]…]`: the first one is a member.
+                ']' if matches!(before, '[' | '^') => return None,
+                ']' => open -= 1,
+                '^' if before == '[' => {
+                    before = '^';
+                    continue;
+                }
+                _ => {}
+            }
+            before = ' ';
+        }
+    }
+}
+
+fn sed_commands(reader: &mut Reader<'_>) -> Option<()> {
+    loop {
+        reader.skip(|c| matches!(c, ' ' | '\t' | '\n' | ';'));
+        if reader.rest.is_empty() {
+            return Some(());
+        }
+        if sed_address(reader)? {
+            reader.skip(|c| c == ' ');
+            if reader.take(',') {
+                reader.skip(|c| c == ' ');
+                let _relative = reader.take('+') || reader.take('~');
+                if !sed_address(reader)? {
+                    return None;
+                }
+            }
+        }
+        reader.skip(|c| matches!(c, ' ' | '\t'));
+        while reader.take('!') {
+            reader.skip(|c| c == ' ');
+        }
+        match reader.next()? {
+            // What follows is a command again.
+            '{' => continue,
+            '}' | 'p' | 'P' | 'd' | 'D' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | '=' => {}
+            'q' | 'Q' | 'l' => {
+                reader.skip(|c| c == ' ');
+                reader.digits();
+            }
+            's' => {
+                let end = sed_delimiter(reader)?;
+                reader.delimited(end)?;
+                reader.delimited(end)?;
+                reader.skip(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M') || c.is_ascii_digit());
+            }
+            'y' => {
+                let end = sed_delimiter(reader)?;
+                reader.delimited(end)?;
+                reader.delimited(end)?;
+            }
+            'b' | 't' | 'T' | ':' => {
+                reader.skip(|c| c == ' ');
+                reader.skip(|c| c.is_ascii_alphanumeric() || c == '_');
+            }
+            _ => return None,
+        }
+        reader.skip(|c| matches!(c, ' ' | '\t'));
+        if !matches!(reader.peek(), None | Some(';' | '\n' | '}')) {
+            return None;
+        }
+    }
+}
+
+/// Reads a line's number, the last line or a pattern; whether there was one, and nothing if it is not understood.
+fn sed_address(reader: &mut Reader<'_>) -> Option<bool> {
+    if reader.take('/') {
+        reader.delimited('/')?;
+        reader.skip(|c| matches!(c, 'I' | 'M'));
+        return Some(true);
+    }
+    if reader.take('$') {
+        return Some(true);
+    }
+    let number = reader.digits();
+    if number && reader.take('~') {
+        reader.digits();
+    }
+    Some(number)
+}
+
+fn sed_delimiter(reader: &mut Reader<'_>) -> Option<char> {
+    reader
+        .next()
+        .filter(|c| c.is_ascii_punctuation() && !matches!(c, '\\' | '[' | ']' | '^' | ';' | '}'))
+}
+
+/// Words that make an awk program reach beyond its operands, wherever they stand, be it in a text: it runs programs, reads
+/// or writes other files, shows the environment, sets what it was called with, or calls functions by a name it computes.
+const AWK_REACHES: &[&str] = &[
+    "system", "getline", "ENVIRON", "ARGV", "ARGC", "ARGIND", "PROCINFO", "SYMTAB", "FUNCTAB", "@",
+];
+
+/// Words after which a slash begins a pattern.
+const AWK_KEYWORDS: &[&str] = &["print", "printf", "return", "in", "else", "do", "case", "exit"];
+
+/// What a program was read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// It only prints to its standard output.
+    Prints,
+    /// It does more, or holds something that is not accepted.
+    Other,
+    /// Where a text or a pattern begins or ends can be read in more than one way.
+    Unsure,
+}
+
+/// Reads an awk program.
+///
+/// Where a slash could be a division or the beginning of a pattern, the program must hold no sign that could hide in what
+/// is taken for the one or the other.
+pub(super) fn awk(program: &str) -> Reading {
+    let mut reach = AWK_REACHES.iter().any(|word| program.contains(word));
+    let plain = !program.contains(['>', '|', '\\', '"']);
+    let mut reader = Reader { rest: program };
+    let mut printing = false;
+    // How deep in parentheses, and how deep the last `print` stands.
+    let (mut depth, mut print_depth) = (0_i32, 0_i32);
+    let mut before = Before::Nothing;
+    while let Some(c) = reader.next() {
+        before = match c {
+            ' ' | '\t' => continue,
+            '\n' if depth > 0 => Before::Unsure,
+            '\n' => Before::Nothing,
+            '#' => {
+                reader.skip(|c| c != '\n');
+                continue;
+            }
+            '"' => {
+                if awk_text(&mut reader).is_none() {
+                    return Reading::Unsure;
+                }
+                Before::Unsure
+            }
+            '/' => match before {
+                Before::Nothing => {
+                    if reader.delimited('/').is_none() {
+                        return Reading::Unsure;
+                    }
+                    Before::Unsure
+                }
+                Before::Value => Before::Nothing,
+                Before::Unsure if plain => Before::Unsure,
+                Before::Unsure => return Reading::Unsure,
+            },
+            '(' => {
+                depth += 1;
+                Before::Nothing
+            }
+            ')' => {
+                depth -= 1;
+                Before::Unsure
+            }
+            ']' => Before::Value,
+            ';' | '}' => {
+                printing = false;
+                Before::Nothing
+            }
+            '|' => {
+                let or = reader.take('|');
+                reach |= !or;
+                Before::Nothing
+            }
+            // A file behind `print`, unless it stands in parentheses of its own.
+            '>' if printing && depth <= print_depth => {
+                reach = true;
+                Before::Nothing
+            }
+            '+' | '-' if reader.take(c) => Before::Unsure,
+            '{' | ',' | '!' | '~' | '&' | '=' | '<' | '>' | '+' | '-' | '*' | '%' | '^' | '?' | ':' | '[' => Before::Nothing,
+            '$' => Before::Unsure,
+            '.' => Before::Value,
+            c if c.is_ascii_alphanumeric() || c == '_' => {
+                let rest = reader.rest;
+                reader.skip(|c| c.is_ascii_alphanumeric() || c == '_');
+                let tail = rest.get(..rest.len().saturating_sub(reader.rest.len())).unwrap_or_default();
+                let word = format!("{c}{tail}");
+                if matches!(word.as_str(), "print" | "printf") {
+                    printing = true;
+                    print_depth = depth;
+                }
+                if AWK_KEYWORDS.contains(&word.as_str()) {
+                    Before::Nothing
+                } else {
+                    Before::Value
+                }
+            }
+            _ => {
+                reach = true;
+                Before::Unsure
+            }
+        };
+    }
+    if reach { Reading::Other } else { Reading::Prints }
+}
+
+/// What stands before a slash.
+#[derive(Clone, Copy)]
+enum Before {
+    /// Nothing that could be divided: a pattern begins.
+    Nothing,
+    /// A number or a name: it is divided.
+    Value,
+    /// It could be either.
+    Unsure,
+}
+
+/// The rest of a text in double quotes.
+fn awk_text(reader: &mut Reader<'_>) -> Option<()> {
+    loop {
+        match reader.next()? {
+            '"' => return Some(()),
+            '\n' => return None,
+            '\\' => {
+                if reader.next()? == '\n' {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+    }
+}
