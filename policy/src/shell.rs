@@ -199,7 +199,9 @@ impl Word {
         match self {
             Self::Literal(text) => !text.starts_with('-'),
             // What is not quoted may be split, and the second word be an option.
-            Self::Dynamic { source, pattern: true } => plain(source) && !source.contains(['$', '`', '"', '\'', '\\', '~', '<', '>']),
+            Self::Dynamic { source, pattern: true } => {
+                plain(source) && !source.contains(['$', '`', '"', '\'', '\\', '~', '<', '>'])
+            }
             // `"a$@"` and `"a${x[@]}"` are several words.
             Self::Dynamic { source, pattern: false } => source
                 .strip_prefix('"')

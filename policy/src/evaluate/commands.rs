@@ -294,6 +294,9 @@ impl World<'_> {
             .all(|assignment| texts::assignment_is_private(&assignment.name));
         if command.words.is_empty() && private {
             Part::by_mode(self, ActionClass::NoProgram, subject, "it runs no program")
+        } else if !command.words.is_empty() {
+            let what = "a command whose program is not known";
+            Part::by_mode(self, ActionClass::OtherCommand, subject, what)
         } else {
             let what = "it sets a variable that programs may look at";
             Part::by_mode(self, ActionClass::OtherCommand, subject, what)
@@ -318,10 +321,10 @@ impl World<'_> {
             command.class
         };
         if class == CommandClass::Other {
-            return other("a command", subject);
+            return other(&what_it_is(command), subject);
         }
         if identity {
-            return other("a command that runs as somebody else", subject);
+            return other("a command that runs as somebody else, or elsewhere", subject);
         }
         if class == CommandClass::Function && command.assignments_harmless() {
             let why = "it only runs a function of this line, whose commands are judged by themselves";
@@ -527,6 +530,28 @@ fn escapes(command: &Command) -> bool {
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
     let mut words = command.words.iter().filter_map(Word::literal);
     command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
+}
+
+/// What a command that is not known to look is, and why a rule with `*` for its program would not cover it.
+fn what_it_is(command: &Command) -> String {
+    if !command.assignments_harmless() {
+        let names: Vec<&str> = command
+            .assignments
+            .iter()
+            .map(|assignment| assignment.name.as_str())
+            .collect();
+        return format!(
+            "a command with {}, which can change what it does, so a rule has to name it",
+            names.join(", ")
+        );
+    }
+    let option = command
+        .escape_option()
+        .or_else(|| executing::option(command).map(str::to_owned));
+    match option.filter(|option| escapes(command) && option.starts_with('-')) {
+        Some(option) => format!("a command with `{option}`, which a rule with `*` does not cover"),
+        None => "a command".to_owned(),
+    }
 }
 
 /// A command for people: with its assignments.

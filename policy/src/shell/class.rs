@@ -241,7 +241,9 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             .map(|text| Escape::new(text, "a first command that runs a program")),
         "uniq" | "guniq" | "xxd" => operand(1).map(|text| Escape::new(text, "the second operand is written")),
         "sqlite3" => texts()
-            .find(|text| text.trim_start().starts_with('.') && operand(0) != Some(*text) && !sqlite_shows(text))
+            .find(|text| {
+                text.trim_start().starts_with('.') && operand(0) != Some(*text) && !scripts::sqlite_shows(text)
+            })
             .map(|text| Escape::new(text, "a dot command: some run programs or write files")),
         "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
@@ -272,16 +274,6 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
     }
 }
 
-/// Whether a dot command of sqlite3 only shows, or sets how results are shown. A `|` would begin a command.
-fn sqlite_shows(text: &str) -> bool {
-    const SHOWS: &[&str] = &[
-        ".databases", ".dump", ".fullschema", ".headers", ".help", ".indexes", ".indices", ".mode", ".nullvalue",
-        ".schema", ".show", ".tables", ".timer", ".version", ".width",
-    ];
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ' ' | '%' | '-'));
-    plain && text.split(' ').next().is_some_and(|command| SHOWS.contains(&command))
-}
-
 /// Whether a program takes a script of sed or awk.
 pub(super) fn takes_script(name: &str) -> bool {
     matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
@@ -292,86 +284,13 @@ pub(super) fn script_that_writes(name: &str, arguments: &[Word], parsed: &Parsed
     match name {
         "sed" | "gsed" => sed_scripts(arguments, parsed)
             .into_iter()
-            .find(|script| sed_escapes(script)),
+            .find(|script| scripts::sed_escapes(script)),
         "awk" | "gawk" | "mawk" | "nawk" => {
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));
-            awk_escape(first.and_then(Word::literal)?)
+            scripts::awk_escape(first.and_then(Word::literal)?)
         }
         _ => None,
     }
-}
-
-/// What an awk program runs or writes: a pipe, `system`, a file behind `>`.
-fn awk_escape(program: &str) -> Option<String> {
-    // A slash that may begin a pattern or divide: a quote behind it hides what follows from a reader that guesses wrong.
-    if scripts::awk(program) == scripts::Reading::Unsure
-        && ["system", "getline", "@", "|", ">"].iter().any(|sign| program.contains(sign))
-    {
-        return Some("/".to_owned());
-    }
-    // Outside of texts and patterns `|` is `||` or a pipe, and `>` a comparison or a file.
-    let mut quote = false;
-    let mut escaped = false;
-    let mut pattern = false;
-    let mut bare = String::new();
-    for c in program.chars() {
-        if pattern && !escaped && c != '\\' {
-            pattern = c != '/';
-            bare.push('_');
-        } else if escaped {
-            escaped = false;
-            bare.push('_');
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == '"' {
-            quote = !quote;
-            bare.push('"');
-        } else if quote {
-            bare.push('_');
-        } else if c == '/'
-            && bare.trim_end().is_empty()
-                | bare
-                    .trim_end()
-                    .ends_with(['~', '(', ',', '!', '&', '|', '{', '}', ';', '\n'])
-        {
-            // A pattern, because a division has something before it.
-            pattern = true;
-            bare.push('_');
-        } else {
-            bare.push(c);
-        }
-    }
-    let without_or = bare.replace("||", "  ");
-    if without_or.contains('|') {
-        return Some("|".to_owned());
-    }
-    for word in ["system", "getline", "@load", "@include"] {
-        if bare.contains(word) {
-            return Some(word.to_owned());
-        }
-    }
-    // `print … > "file"`, unless the comparison stands in parentheses or a condition.
-    let mut statements = without_or.split([';', '}', '\n', '{']);
-    statements
-        .any(|statement| {
-            let trimmed = statement.trim_start();
-            let outer: String = {
-                let mut depth = 0_i32;
-                trimmed
-                    .chars()
-                    .filter(|c| {
-                        match c {
-                            '(' => depth += 1,
-                            ')' => depth -= 1,
-                            _ => {}
-                        }
-                        depth == 0
-                    })
-                    .collect()
-            };
-            (outer.contains("print")) && outer.contains('>')
-        })
-        .then(|| ">".to_owned())
 }
 
 /// The scripts of a sed command that are certain.
@@ -393,75 +312,6 @@ pub(super) fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
     scripts
 }
 
-/// The commands that a sed script runs: the text behind `e`. The flag `e` of `s` runs what it makes, which is not known.
-pub(super) fn sed_commands(script: &str) -> Vec<String> {
-    let is_address = |c: char| c.is_ascii_digit() || " \t$,;{}!~+".contains(c);
-    script
-        .split(['\n', ';', '{'])
-        .filter_map(|part| {
-            let part = part.trim_start_matches(is_address);
-            // `/x/e cmd`: the address is a pattern.
-            let part = match part.strip_prefix('/') {
-                Some(rest) => rest
-                    .split_once('/')
-                    .map_or("", |(_, rest)| rest)
-                    .trim_start_matches(is_address),
-                None => part,
-            };
-            let command = part.strip_prefix('e')?;
-            Some(command.trim())
-                .filter(|command| !command.is_empty())
-                .map(str::to_owned)
-        })
-        .collect()
-}
-
-/// Whether a sed script has a command that runs programs or writes files: `e`, `w`, `W`, and the flags `e`, `w` of `s`.
-fn sed_escapes(script: &str) -> bool {
-    let mut chars = script.chars().peekable();
-    // At the beginning of a command: addresses are skipped.
-    while let Some(c) = chars.next() {
-        match c {
-            'e' | 'w' | 'W' => return true,
-            's' | 'y' => {
-                let Some(end) = chars.next() else { return false };
-                for _ in 0..2 {
-                    skip_to(&mut chars, end);
-                }
-                while let Some(flag) = chars.next_if(|c| !matches!(c, ';' | '\n' | '}')) {
-                    if matches!(flag, 'e' | 'w') {
-                        return true;
-                    }
-                }
-            }
-            '/' => skip_to(&mut chars, '/'),
-            '\\' => {
-                if let Some(end) = chars.next() {
-                    skip_to(&mut chars, end);
-                }
-            }
-            // Labels end at `;`. Text and file names go on to the end of the line.
-            'b' | 't' | 'T' | ':' => while chars.next_if(|c| !matches!(c, '\n' | ';' | '}')).is_some() {},
-            'a' | 'i' | 'c' | 'r' | 'R' | '#' => while chars.next_if(|c| *c != '\n').is_some() {},
-            _ => {}
-        }
-    }
-    false
-}
-
-fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) {
-    let mut escaped = false;
-    for c in chars.by_ref() {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == end {
-            return;
-        }
-    }
-}
-
 fn edits_in_place(parsed: &Parsed) -> bool {
     parsed
         .options
@@ -472,7 +322,7 @@ fn edits_in_place(parsed: &Parsed) -> bool {
 /// A sed call whose scripts are all known and only edit.
 fn plain_edit(arguments: &[Word], parsed: &Parsed) -> bool {
     let scripts = sed_scripts(arguments, parsed);
-    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed_escapes(script))
+    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !scripts::sed_escapes(script))
 }
 
 /// Whether a program of jq's shows the environment, which holds secrets: `env`, `$ENV`. It does not if the word is a
@@ -523,14 +373,23 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
         // Escapes were refused before.
         "find" | "gfind" => true,
         "sed" | "gsed" => {
-            let others = parsed.options.iter().all(|found| SED_READS.contains(&found.name.as_str()));
+            let others = parsed
+                .options
+                .iter()
+                .all(|found| SED_READS.contains(&found.name.as_str()));
             let scripts = sed_scripts(arguments, parsed);
             others && !scripts.is_empty() && scripts.iter().all(|script| scripts::sed_only_prints(script))
         }
         "awk" | "gawk" | "mawk" | "nawk" => {
-            let others = parsed.options.iter().all(|found| AWK_READS.contains(&found.name.as_str()));
+            let others = parsed
+                .options
+                .iter()
+                .all(|found| AWK_READS.contains(&found.name.as_str()));
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));
-            others && first.and_then(Word::literal).is_some_and(|program| scripts::awk(program) == scripts::Reading::Prints)
+            others
+                && first
+                    .and_then(Word::literal)
+                    .is_some_and(|program| scripts::awk(program) == scripts::Reading::Prints)
         }
         // Shows the date; `-s` and an operand without `+` set it.
         "date" | "gdate" => {
@@ -571,8 +430,20 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
 
 /// Options of sed that change how it reads and prints, and no file.
 const SED_READS: &[&str] = &[
-    "-n", "--quiet", "--silent", "-e", "--expression", "-E", "-r", "--regexp-extended", "-u", "--unbuffered", "-z",
-    "--null-data", "-s", "--separate",
+    "-n",
+    "--quiet",
+    "--silent",
+    "-e",
+    "--expression",
+    "-E",
+    "-r",
+    "--regexp-extended",
+    "-u",
+    "--unbuffered",
+    "-z",
+    "--null-data",
+    "-s",
+    "--separate",
 ];
 
 /// Options of awk that say how it splits lines, and what its variables are.

@@ -354,7 +354,10 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
     let split = split(words);
     let rest = words.get(split.rest..).unwrap_or_default();
     // Behind `--` stands no option.
-    let dashes = rest.iter().position(|word| word.literal() == Some("--")).unwrap_or(rest.len());
+    let dashes = rest
+        .iter()
+        .position(|word| word.literal() == Some("--"))
+        .unwrap_or(rest.len());
     let operand = |(at, word): (usize, &Word)| at > dashes || word.is_operand();
     let texts: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
     let Some(verb) = split.verb else {
@@ -367,7 +370,12 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
     };
     // Other global options ask: each changes the repository, the programs or the output. Where `-C` leads is looked at by
     // the evaluation.
-    let plain = |option: &&str| matches!(*option, "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "-C");
+    let plain = |option: &&str| {
+        matches!(
+            *option,
+            "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "-C"
+        )
+    };
     let folders = split.globals.iter().filter(|option| **option == "-C").count();
     if !split.globals.iter().all(plain) || folders > 1 || escape(words).is_some() {
         return false;

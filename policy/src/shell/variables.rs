@@ -109,7 +109,11 @@ pub(super) fn is_harmless_as(name: &str, value: Option<&str>) -> bool {
             Some(beginning) => value.strip_prefix(beginning).is_some_and(is_number),
             None => *known == value || (*known == "''" && value.is_empty()),
         };
-        is_harmless(name) || VARIABLES.tame.find(name).is_some_and(|values| values.iter().any(is_value))
+        is_harmless(name)
+            || VARIABLES
+                .tame
+                .find(name)
+                .is_some_and(|values| values.iter().any(is_value))
     })
 }
 
