@@ -287,9 +287,7 @@ fn awk_text(reader: &mut Reader<'_>) -> Option<()> {
             '"' => return Some(()),
             '\n' => return None,
             '\\' => {
-                if reader.next()? == '\n' {
-                    return None;
-                }
+                reader.next().filter(|c| *c != '\n')?;
             }
             _ => {}
         }
