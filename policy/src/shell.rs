@@ -20,6 +20,7 @@ mod own;
 mod programs;
 mod quote;
 mod reader;
+mod scripts;
 mod settings;
 mod syntax;
 mod targets;
@@ -39,6 +40,8 @@ pub(crate) use class::always_wraps;
 pub use hidden::visible;
 pub use quote::quote;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::AbsPath;
 
 /// All that a line can do, as far as it could be understood.
@@ -48,6 +51,10 @@ pub struct Analysis {
     pub commands: Vec<Command>,
     /// What could not be understood. Not empty means: the line can do more than `commands` says.
     pub opaque: Vec<Opaque>,
+    /// For each `cd` of which all places are known that it may lead to, by its number in `commands`: these places.
+    pub goes: BTreeMap<usize, Vec<AbsPath>>,
+    /// Commands, by number, that may run in another directory than the line begins in.
+    pub moved: BTreeSet<usize>,
 }
 
 /// One simple command.
@@ -116,9 +123,17 @@ impl Command {
     pub fn assignments_harmless(&self) -> bool {
         let reads = matches!(self.program(), Some("read" | "mapfile" | "readarray"));
         self.assignments.iter().all(|assignment| {
-            let harmless = variables::is_harmless(&assignment.name) || (reads && assignment.name == "IFS");
-            harmless && assignment.value.literal().is_some()
+            let value = assignment.value.literal();
+            variables::is_harmless_as(&assignment.name, value) || (reads && assignment.name == "IFS" && value.is_some())
         })
+    }
+
+    /// The folder that `git -C` names, if it names one; `Some(None)` if it is not certain.
+    #[must_use]
+    pub(crate) fn git_folder(&self) -> Option<Option<&str>> {
+        let words = self.words.get(1..).unwrap_or_default();
+        let at = git::split(words).folder?;
+        Some(words.get(at).and_then(Word::literal))
     }
 
     /// Whether what its program writes is made by it from what lies there: a compiler, a converter, a data base.
@@ -173,6 +188,25 @@ impl Word {
         match self {
             Self::Literal(text) => Some(text),
             Self::Dynamic { .. } => None,
+        }
+    }
+
+    /// Whether it surely is no option, whatever it becomes: it begins with a letter, a digit, `.`, `_` or `/`, and is a glob,
+    /// or one text in double quotes.
+    #[must_use]
+    pub(crate) fn is_operand(&self) -> bool {
+        let plain = |text: &str| text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/'));
+        match self {
+            Self::Literal(text) => !text.starts_with('-'),
+            // What is not quoted may be split, and the second word be an option.
+            Self::Dynamic { source, pattern: true } => {
+                plain(source) && !source.contains(['$', '`', '"', '\'', '\\', '~', '<', '>'])
+            }
+            // `"a$@"` and `"a${x[@]}"` are several words.
+            Self::Dynamic { source, pattern: false } => source
+                .strip_prefix('"')
+                .and_then(|text| text.strip_suffix('"'))
+                .is_some_and(|text| plain(text) && !text.contains(['"', '`', '@', '*', '(', '\\'])),
         }
     }
 }

@@ -297,6 +297,9 @@ impl World<'_> {
             .all(|assignment| texts::assignment_is_private(&assignment.name));
         if command.words.is_empty() && private {
             Part::by_mode(self, ActionClass::NoProgram, subject, "it runs no program")
+        } else if !command.words.is_empty() {
+            let what = "a command whose program is not known";
+            Part::by_mode(self, ActionClass::OtherCommand, subject, what)
         } else {
             let what = "it sets a variable that programs may look at";
             Part::by_mode(self, ActionClass::OtherCommand, subject, what)
@@ -321,10 +324,10 @@ impl World<'_> {
             command.class
         };
         if class == CommandClass::Other {
-            return other("a command", subject);
+            return other(&what_it_is(command), subject);
         }
         if identity {
-            return other("a command that runs as somebody else", subject);
+            return other("a command that runs as somebody else, or elsewhere", subject);
         }
         if class == CommandClass::Function && command.assignments_harmless() {
             let why = "it only runs a function of this line, whose commands are judged by themselves";
@@ -345,7 +348,7 @@ impl World<'_> {
                 if !self.repository_is_quiet() {
                     let what = "git may run programs that the repository's configuration names";
                     other(what, subject)
-                } else if self.moved_before(analysis, index) {
+                } else if analysis.moved.contains(&index) || !self.git_is_here(command) {
                     other("git in another folder, whose configuration is not known", subject)
                 } else {
                     Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks")
@@ -358,9 +361,11 @@ impl World<'_> {
                 Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it goes to another folder")
             }
             CommandClass::ChangeDirectory => {
-                let inside = self
-                    .folder_after(analysis, index, command)
-                    .is_some_and(|folder| self.is_inside(&folder));
+                let certain = analysis.goes.get(&index);
+                let inside = certain.is_some_and(|folders| folders.iter().all(|folder| self.is_inside(folder)))
+                    || self
+                        .folder_after(analysis, index, command)
+                        .is_some_and(|folder| self.is_inside(&folder));
                 let class = if inside {
                     ActionClass::ReadInside
                 } else {
@@ -394,11 +399,10 @@ impl World<'_> {
         folder_of_cd(&here, command)
     }
 
-    /// Whether the line changes to another folder before a command.
-    fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
-        analysis.commands.iter().take(index).any(|before| {
-            before.class == CommandClass::ChangeDirectory
-                && folder_of_cd(&self.workspace, before).is_none_or(|folder| folder != self.workspace.cwd)
+    /// Whether the folder that `git -C` names, if it names one, is the working directory.
+    fn git_is_here(&self, command: &Command) -> bool {
+        command.git_folder().is_none_or(|folder| {
+            folder.and_then(|text| resolve(&self.workspace, text)).as_ref() == Some(&self.workspace.cwd)
         })
     }
 
@@ -529,6 +533,28 @@ fn escapes(command: &Command) -> bool {
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
     let mut words = command.words.iter().filter_map(Word::literal);
     command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
+}
+
+/// What a command that is not known to look is, and why a rule with `*` for its program would not cover it.
+fn what_it_is(command: &Command) -> String {
+    if !command.assignments_harmless() {
+        let names: Vec<&str> = command
+            .assignments
+            .iter()
+            .map(|assignment| assignment.name.as_str())
+            .collect();
+        return format!(
+            "a command with {}, which can change what it does, so a rule has to name it",
+            names.join(", ")
+        );
+    }
+    let option = command
+        .escape_option()
+        .or_else(|| executing::option(command).map(str::to_owned));
+    match option.filter(|option| escapes(command) && option.starts_with('-')) {
+        Some(option) => format!("a command with `{option}`, which a rule with `*` does not cover"),
+        None => "a command".to_owned(),
+    }
 }
 
 /// A command for people: with its assignments.

@@ -151,6 +151,8 @@ impl World<'_> {
             if self.is_own(path, whole_tree) {
                 let what = if self.is_own(path, false) {
                     "it belongs to Portcullis itself"
+                } else if protected::is_critical(path, &self.workspace) {
+                    "deleting it would take more along than anybody means, and what belongs to Portcullis itself lies in it"
                 } else {
                     "what belongs to Portcullis itself lies in it"
                 };
@@ -279,7 +281,14 @@ impl World<'_> {
         redirection: bool,
         cover: Cover,
     ) -> Part {
-        let subject = format!("{} {pattern}", noun(access));
+        let subject = match pattern.strip_suffix("/what find finds") {
+            Some(below) => format!(
+                "{} what find finds in {}",
+                noun(access),
+                if below.is_empty() { "/" } else { below }
+            ),
+            None => format!("{} {pattern}", noun(access)),
+        };
         let spellings = self.spellings(folder, pattern);
         let whole_tree = access == Access::DeleteTree;
         let reaches = |own: &AbsPath| {
@@ -372,6 +381,22 @@ impl World<'_> {
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
         let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
+        if !inside && self.is_inside(folder) {
+            let what =
+                "which files of the workspace these are is not known, and one of them may be a link that leads outside";
+            return Part::by_mode(
+                self,
+                if access == Access::Read {
+                    ActionClass::ReadOutside
+                } else {
+                    ActionClass::EditOutside
+                },
+                subject,
+                what,
+            )
+            .guarded(guard_of(access, inside))
+            .unless_unknown(known, unknown);
+        }
         let secret = credentials::holds_pattern(pattern).or_else(|| self.real(folder).and_then(credentials::holds));
         self.by_place(inside, access, secret, subject)
             .guarded(guard_of(access, inside))
@@ -401,7 +426,7 @@ impl World<'_> {
     /// Judges an access to a path that is only known when the line runs.
     pub(super) fn judge_unknown(&self, source: &str, access: Access, cover: Cover) -> Part {
         let subject = format!("{} {source}", noun(access));
-        let why = "which file it is, is only known at run time; it could be one of";
+        let why = "which file it is, is only known at run time; it could be a case for";
         if access != Access::Read {
             if protected::may_be_raw_device(source) {
                 return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);

@@ -105,6 +105,7 @@ impl Needed {
 
 fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
     let analysis = commands::analyse(workspace, command);
+    needed.paths(analysis.goes.values().flatten().cloned());
     for command in &analysis.commands {
         if let Some(program) = command.program() {
             if program.contains('/') {

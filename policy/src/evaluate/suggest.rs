@@ -302,7 +302,9 @@ fn candidates(rule: &str, matcher: &Matcher) -> Vec<String> {
             };
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             let base = path.trim_end_matches("/**").trim_end_matches("/*");
-            let beside = if folder.is_empty() {
+            let beside = if folder.is_empty() && path.starts_with('/') {
+                "/other".to_owned()
+            } else if folder.is_empty() {
                 "other".to_owned()
             } else {
                 format!("{folder}/other")

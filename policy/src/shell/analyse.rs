@@ -419,10 +419,12 @@ impl Walk<'_> {
                     .first()
                     .and_then(|field: &expand::Field| field.text())
                     .is_some_and(|program| matches!(program, "read" | "mapfile" | "readarray"));
-            if !splits {
+            let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
+            // Alone on a line it stays for whatever follows, `man` and others among them.
+            let tame = !fields.is_empty() && !raw.partial && variables::is_harmless_as(&raw.name, word.literal());
+            if !splits && !tame {
                 self.dangerous(&raw.name);
             }
-            let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
             if raw.partial {
                 value = Value::unknown();
             }

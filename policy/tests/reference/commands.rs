@@ -191,7 +191,9 @@ impl Judge<'_> {
             _ if !known => ActionClass::OtherCommand,
             _ if tee => ActionClass::FileCommand,
             CommandClass::ReadOnly => ActionClass::ReadOnlyCommand,
-            CommandClass::ReadOnlyGit if quiet && !self.moved_before(analysis, index) => ActionClass::ReadOnlyCommand,
+            CommandClass::ReadOnlyGit if quiet && !analysis.moved.contains(&index) && self.git_is_here(command) => {
+                ActionClass::ReadOnlyCommand
+            }
             CommandClass::FileChange if !command.files.is_empty() => ActionClass::FileCommand,
             CommandClass::ChangeDirectory if !looking_is_free => ActionClass::ReadOnlyCommand,
             CommandClass::ChangeDirectory => {
@@ -210,11 +212,14 @@ impl Judge<'_> {
         })
     }
 
-    fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
-        analysis.commands[..index].iter().any(|before| {
-            before.class == CommandClass::ChangeDirectory
-                && self.resolve(before.words[1].literal().unwrap()) != self.request.workspace.cwd
-        })
+    /// `git -C x` works in `x`.
+    fn git_is_here(&self, command: &Command) -> bool {
+        match command.words.as_slice() {
+            [_, option, folder, ..] if option.literal() == Some("-C") => folder
+                .literal()
+                .is_some_and(|folder| self.resolve(folder) == self.request.workspace.cwd),
+            _ => true,
+        }
     }
 
     fn is_system_program(&self, name: &str) -> bool {

@@ -240,8 +240,13 @@ impl Walk<'_> {
                     absolute &= text.text.starts_with('/');
                     for directory in &state.directories {
                         let joined = directory.join(&text.text);
-                        if !directories.contains(&joined) && directories.len() < 32 {
+                        if directories.contains(&joined) {
+                            continue;
+                        }
+                        if directories.len() < 32 {
                             directories.push(joined);
+                        } else {
+                            (moved.elsewhere, absolute) = (true, false);
                         }
                     }
                 }

@@ -1,6 +1,7 @@
 //! One command with its words expanded: records it, and finds what it runs in turn.
 
 use super::{Walk, Ways};
+use crate::AbsPath;
 use crate::shell::{
     Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word,
     class::{self, base_name},
@@ -70,6 +71,10 @@ impl Walk<'_> {
             _ => files::Touched::default(),
         };
         let index = self.analysis.commands.len();
+        let here = |directory: &AbsPath| *directory == self.context.cwd;
+        if state.elsewhere || !state.directories.iter().all(here) {
+            self.analysis.moved.insert(index);
+        }
         let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
             CommandClass::Other
         } else {
@@ -131,6 +136,10 @@ impl Walk<'_> {
         }
         let opaque = self.analysis.opaque.len();
         if let Some(ways) = self.builtin(name, call, &state)? {
+            if matches!(name, "cd" | "chdir" | "pushd") && !ways.0.elsewhere {
+                self.budget.spend(ways.0.directories.len())?;
+                self.analysis.goes.insert(index, ways.0.directories.clone());
+            }
             if name == "trap" && self.analysis.opaque.len() == opaque {
                 self.mark_wrapper(index);
             }

@@ -15,6 +15,7 @@ use crate::shell::{
     options::{self, Attached},
     programs,
     reader::Read,
+    scripts,
 };
 
 impl Walk<'_> {
@@ -92,7 +93,10 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
     match name {
         "sed" | "gsed" => {
             let scripts = class::sed_scripts(arguments, parsed);
-            scripts.iter().flat_map(|script| class::sed_commands(script)).collect()
+            scripts
+                .iter()
+                .flat_map(|script| scripts::sed_commands(script))
+                .collect()
         }
         "awk" | "gawk" | "mawk" | "nawk" => {
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));
