@@ -15,6 +15,7 @@
 //! Protections of deletion, external files and browser take back an allow of the last three. Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
 
 mod automatic;
+mod below;
 mod commands;
 mod controls;
 mod critical;
@@ -193,6 +194,7 @@ impl World<'_> {
                         .iter()
                         .map(|path| self.judge_named(path, Access::DeleteTree, cover)),
                 );
+                parts.extend(paths.iter().flat_map(|path| self.judge_deleted(path)));
             }
             Action::Search(search) => parts.extend(self.judge_search(search, cover)),
             Action::Fetch { urls } => {

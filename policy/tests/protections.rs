@@ -324,3 +324,39 @@ fn commands_of_powershell_and_cmd_are_not_read_as_bash() {
         }
     }
 }
+
+#[test]
+fn what_is_not_known_below_a_removed_folder_asks() {
+    let documents = [rules(Layer::Team, &["Bash"], &[], &["Edit(src/gen/**)", "Edit(*.pem)"])];
+    let delete = |folder: &str| {
+        let input = serde_json::json!({ "path": folder });
+        portcullis_policy::call::normalise("cursor", "Delete", input.as_object().unwrap().clone()).unwrap()
+    };
+    for (call, known, not_known) in [
+        (bash("rm -rf cfg"), Verdict::Allow, Verdict::Ask),
+        (bash("mv cfg old"), Verdict::Allow, Verdict::Ask),
+        (delete("cfg"), Verdict::Allow, Verdict::Ask),
+        (bash("rm -rf src"), Verdict::Deny, Verdict::Deny),
+        (delete("src"), Verdict::Deny, Verdict::Deny),
+        (bash("rm cfg"), Verdict::Allow, Verdict::Allow),
+    ] {
+        let mut request = request(call, Mode::Bypass);
+        assert_eq!(decide(&documents, &request).verdict, known, "{:?}", request.call.action);
+        for tree in request.facts.trees.values_mut() {
+            tree.complete = false;
+        }
+        assert_eq!(
+            decide(&documents, &request).verdict,
+            not_known,
+            "{:?}",
+            request.call.action
+        );
+        request.facts.trees.clear();
+        assert_eq!(
+            decide(&documents, &request).verdict,
+            not_known,
+            "{:?}",
+            request.call.action
+        );
+    }
+}

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    executing,
+    below, executing,
     files::Cover,
     ourselves,
     part::Part,
@@ -156,7 +156,7 @@ impl World<'_> {
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
             // What is moved is gone from its place and not lost.
-            let moved = access.access == Access::Delete && moves(command);
+            let moved = access.access == Access::Delete && below::moves(command);
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
@@ -165,6 +165,11 @@ impl World<'_> {
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_copies(command).map(|part| part.through(&seen)));
+        parts.extend(
+            self.judge_taken_along(command)
+                .into_iter()
+                .map(|part| part.through(&seen)),
+        );
         parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
     }
@@ -505,16 +510,6 @@ fn first_word(label: &str) -> &str {
 
 pub(super) fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
-}
-
-/// Whether a command moves files.
-fn moves(command: &Command) -> bool {
-    let git = || command.words.get(1).and_then(Word::literal) == Some("mv");
-    match command.program_name() {
-        Some("mv") => true,
-        Some("git") => git(),
-        _ => false,
-    }
 }
 
 /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.

@@ -37,7 +37,7 @@ enum Plan {
 
 /// Verbs whose deny and ask rules speak about an access: a path that must not be read must not be changed either, and
 /// one that must not be changed must not be deleted.
-fn verbs(access: Access) -> &'static [PathVerb] {
+pub(super) fn verbs(access: Access) -> &'static [PathVerb] {
     match access {
         Access::Read => &[PathVerb::Read],
         Access::Write => &[PathVerb::Edit, PathVerb::Read],
@@ -63,7 +63,7 @@ fn guard_of(access: Access, inside: bool) -> Option<Guard> {
     }
 }
 
-fn noun(access: Access) -> &'static str {
+pub(super) fn noun(access: Access) -> &'static str {
     match access {
         Access::Read => "reads",
         Access::Write => "writes",
@@ -116,7 +116,13 @@ impl World<'_> {
     }
 
     /// The strictest deny or ask of one effect that covers a path, of those in `ids`.
-    fn covering(&self, path: &AbsPath, ids: &[RuleId], effect: Effect, verbs: &[PathVerb]) -> Option<RuleId> {
+    pub(super) fn covering(
+        &self,
+        path: &AbsPath,
+        ids: &[RuleId],
+        effect: Effect,
+        verbs: &[PathVerb],
+    ) -> Option<RuleId> {
         let mut ids = self.on_verbs(ids, effect, verbs).into_iter();
         ids.find(|id| self.deny_covers(*id, path))
     }

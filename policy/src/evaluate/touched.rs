@@ -16,6 +16,8 @@ use super::{commands::is_feeder, files::Cover, part::Part, world::World};
 const MAX_NAME: usize = 4096;
 /// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
 const MAX_NAMED: usize = 16;
+/// What stands for the names that `find` finds.
+pub(super) const FOUND: &str = "what find finds";
 /// Programs that look, and whose words may be texts rather than names of files.
 const TEXTS: &[&str] = &[
     "[", "[[", "awk", "basename", "dirname", "echo", "egrep", "expr", "fgrep", "find", "gfind", "grep", "gsed", "jq",
@@ -38,7 +40,7 @@ impl World<'_> {
                 if let FileTarget::Path(folder) = &access.target
                     && (by_name || for_old_things(folder))
                 {
-                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
+                    let pattern = format!("{}/{FOUND}", folder.as_str().trim_end_matches('/'));
                     access.target = FileTarget::Pattern {
                         folder: folder.clone(),
                         pattern,
@@ -48,7 +50,7 @@ impl World<'_> {
             }
             // Where rules are about files, what is found may be one of them.
             accesses.extend(found.then(|| FileAccess {
-                target: FileTarget::Unknown("what find finds".to_owned()),
+                target: FileTarget::Unknown(FOUND.to_owned()),
                 access: Access::Delete,
                 redirection: false,
             }));

@@ -119,6 +119,7 @@ impl Judge<'_> {
         }
         parts.extend(command.urls.iter().filter_map(|url| self.contact(url)));
         parts.extend(self.named_files(command));
+        parts.extend(self.taken_along(command));
         parts
     }
 

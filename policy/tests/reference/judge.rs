@@ -232,7 +232,10 @@ impl Judge<'_> {
             }
             Action::Read { path } => parts.push(file(path, Access::Read)),
             Action::Edit { paths } => parts.extend(paths.iter().map(|path| file(path, Access::Write))),
-            Action::Delete { paths } => parts.extend(paths.iter().map(|path| file(path, Access::DeleteTree))),
+            Action::Delete { paths } => {
+                parts.extend(paths.iter().map(|path| file(path, Access::DeleteTree)));
+                parts.extend(paths.iter().flat_map(|path| self.removed(&self.resolve(path))));
+            }
             Action::Search(Search::Web { query }) => {
                 let covers = |rule: &Rule| {
                     rule.is_native("WebSearch") && rule.inner().is_none_or(|own| matchers::stars(own, query))
