@@ -21,6 +21,7 @@ mod programs;
 mod quote;
 mod reader;
 mod settings;
+mod sockets;
 mod syntax;
 mod targets;
 /// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.
@@ -38,6 +39,7 @@ pub use analyse::analyse;
 pub(crate) use class::always_wraps;
 pub use hidden::visible;
 pub use quote::quote;
+pub use sockets::Socket;
 
 use crate::AbsPath;
 
@@ -65,6 +67,8 @@ pub struct Command {
     pub files: Vec<FileAccess>,
     /// Hosts or URLs it contacts, as far as known.
     pub urls: Vec<String>,
+    /// Connections that its redirections open: `> /dev/tcp/host/80`. Their addresses stand in `urls`, too.
+    pub sockets: Vec<Socket>,
     /// What it is, by the table of known commands.
     pub class: CommandClass,
     /// It runs on another machine or in a container: its words name no files of ours.

@@ -323,7 +323,9 @@ impl World<'_> {
             let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
             let mut names = Names::all(tree, steps);
             for target in &targets {
-                let met = ids.iter().find(|id| self.can_cover_below(**id, target, &mut names));
+                let met = ids
+                    .iter()
+                    .find(|id| !self.deny_covers(**id, target) && self.can_cover_below(**id, target, &mut names));
                 if let Some(id) = met {
                     let subject = format!("puts all below {folder} on {target}");
                     return Some(Part::perhaps(self, *id, subject, "it seems to bring a case for"));

@@ -161,6 +161,11 @@ impl World<'_> {
             parts.push(part.through(&seen));
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
+        let everything = match reach {
+            Reach::Everything(id) => Some(id),
+            _ => None,
+        };
+        parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
@@ -394,6 +399,17 @@ impl World<'_> {
             }
         }
         folder_of_cd(&here, command)
+    }
+
+    /// Where the changes of folder of a line lead, if all are known.
+    pub(super) fn folder_at_the_end(&self, analysis: &Analysis) -> Option<AbsPath> {
+        let mut here = self.workspace.clone();
+        for command in &analysis.commands {
+            if command.class == CommandClass::ChangeDirectory {
+                here.cwd = folder_of_cd(&here, command).filter(|_| command.program() == Some("cd"))?;
+            }
+        }
+        Some(here.cwd)
     }
 
     /// Whether the line changes to another folder before a command.

@@ -388,6 +388,7 @@ mod tests {
             seen_through: Vec::new(),
             files: Vec::new(),
             urls: Vec::new(),
+            sockets: Vec::new(),
             class: CommandClass::Other,
             remote: false,
         }

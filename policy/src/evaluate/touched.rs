@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
     controls::Remote,
+    mode::ActionClass,
     protected::Switches,
-    rule::{Matcher, PathVerb, Rule, file_of, host_of},
+    rule::{Matcher, PathVerb, Rule, file_of, host_of, is_deceptive},
+    ruleset::RuleId,
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
@@ -103,6 +105,35 @@ impl World<'_> {
                 )),
                 None => None,
             }
+        })
+    }
+
+    /// A connection that a redirection opens (`> /dev/tcp/host/80`) is a contact that no rule on the program and none on
+    /// files speaks about: only a rule for every command allows it, or the mode. Denies and asks on files still count.
+    pub(super) fn judge_sockets<'c>(
+        &'c self,
+        command: &'c Command,
+        everything: Option<RuleId>,
+    ) -> impl Iterator<Item = Part> + 'c {
+        command.sockets.iter().map(move |socket| {
+            let subject = format!("opens a connection to {}", socket.host.as_ref().unwrap_or(&socket.name));
+            let path = AbsPath::root().join(&socket.name);
+            let verbs = [PathVerb::Edit, PathVerb::Read];
+            if let Some(id) = self.narrowed(&path, &self.rules_on(&path), &verbs) {
+                return Part::by_rule(self, id, subject);
+            }
+            let part = match everything {
+                Some(id) => Part::by_rule(self, id, subject),
+                None => Part::by_mode(
+                    self,
+                    ActionClass::Fetch,
+                    subject,
+                    "a redirection that opens a connection",
+                ),
+            };
+            let host = host_contacted(&socket.url).filter(|_| socket.host.is_some());
+            let known = host.is_some_and(|host| !is_deceptive(&host));
+            part.unless_unknown(known, "which host it connects to cannot be told")
         })
     }
 
@@ -243,6 +274,8 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
 /// The host that a word of a command leads to: an address of any scheme, `host/path`, or `user@host:path`.
 fn host_contacted(word: &str) -> Option<String> {
     let web = match word.split_once("://") {
+        // A connection of a redirection.
+        Some(("tcp" | "udp", place)) => return host_of(&format!("http://{place}")).or_else(|| host_of_remote(word)),
         None => return host_of(&format!("https://{word}")).or_else(|| host_of_remote(word)),
         Some((scheme, _)) => scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"),
     };

@@ -52,7 +52,7 @@ const FILES: &[&str] = &[
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(59) {
+    match dice.below(61) {
         0 | 1 => "git status".to_owned(),
         2 => "git push origin main".to_owned(),
         3 => "git -C src push origin".to_owned(),
@@ -102,6 +102,8 @@ fn simple_command(dice: &mut Dice) -> String {
         54 => "echo x > $X/.git/hooks/a".to_owned(),
         55 => format!("npm test --prefix={}", dice.of(&["src", "../x"])),
         57 => format!("rm -r {one}"),
+        58 => "echo x > /dev/tcp/b.a.test/80".to_owned(),
+        59 => "cat < /dev/udp/c.b.a.test/53".to_owned(),
         _ => format!("cat < {one}"),
     }
 }
@@ -140,7 +142,8 @@ fn browser(dice: &mut Dice) -> serde_json::Map<String, Value> {
 
 pub(crate) fn call(dice: &mut Dice) -> ToolCall {
     let file = dice.of(FILES);
-    match dice.below(38) {
+    match dice.below(40) {
+        38 | 39 => tool("PowerShell", &json!({ "command": "Get-ChildItem" })),
         36 | 37 => {
             let input = json!({ "path": file });
             normalise("cursor", "Delete", input.as_object().unwrap().clone()).unwrap()
