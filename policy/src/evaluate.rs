@@ -230,7 +230,7 @@ impl World<'_> {
                     "it stays within the agent",
                 ));
             }
-            Action::Other => parts.push(self.by_tool(tool_allow, ActionClass::UnknownTool, "a tool that is not known")),
+            Action::Other => parts.push(self.judge_other_tool(tool_allow)),
         }
         if parts.is_empty() {
             parts.push(Part::unknown(&call.tool_name, "the call names nothing that it acts on"));

@@ -15,7 +15,7 @@ use serde_json::json;
 
 mod common;
 
-use common::{bash, decide, document, edit, path, read, request, rules};
+use common::{bash, call, decide, document, edit, path, read, request, rules};
 
 fn ignore(text: &str) -> Arc<PolicyDocument> {
     let origin = DocumentOrigin {
@@ -359,4 +359,30 @@ fn what_is_not_known_below_a_removed_folder_asks() {
             request.call.action
         );
     }
+}
+
+#[test]
+fn a_shell_that_is_not_analysed_passes_no_rule_on_commands() {
+    let powershell = || call("PowerShell", json!({ "command": "Remove-Item x" }));
+    for (allow, ask, deny, mode, expected) in [
+        (&[][..], &[][..], &["Bash(rm *)"][..], Mode::Bypass, Verdict::Ask),
+        (&[], &["Bash(git push *)"], &[], Mode::Bypass, Verdict::Ask),
+        (&["PowerShell"], &[], &["Bash(rm *)"], Mode::Default, Verdict::Ask),
+        (&[], &[], &["Bash"], Mode::Bypass, Verdict::Deny),
+        (&["PowerShell"], &["Bash"], &[], Mode::Default, Verdict::Ask),
+        (&["PowerShell"], &[], &["Edit(x)"], Mode::Default, Verdict::Allow),
+        (&["Bash"], &[], &[], Mode::Default, Verdict::Ask),
+        (&[], &[], &["Bash(rm *)"], Mode::Plan, Verdict::Ask),
+    ] {
+        let documents = [rules(Layer::Team, allow, ask, deny)];
+        let request = request(powershell(), mode);
+        assert_eq!(
+            decide(&documents, &request).verdict,
+            expected,
+            "{allow:?} {ask:?} {deny:?} {mode}"
+        );
+    }
+    let documents = [rules(Layer::Team, &["Mystery"], &[], &["Bash(rm *)"])];
+    let request = request(call("Mystery", json!({ "command": "x" })), Mode::Default);
+    assert_eq!(decide(&documents, &request).verdict, Verdict::Allow);
 }
