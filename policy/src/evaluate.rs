@@ -19,7 +19,6 @@ mod below;
 mod commands;
 mod controls;
 mod critical;
-mod executing;
 mod files;
 mod indirect;
 mod names;

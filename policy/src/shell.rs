@@ -11,6 +11,7 @@ mod analyse;
 mod class;
 mod constant;
 mod data;
+mod executing;
 mod expand;
 mod files;
 mod git;
@@ -103,6 +104,13 @@ impl Command {
     #[must_use]
     pub fn escape_reason(&self) -> Option<&'static str> {
         class::escape(&self.words).map(|escape| escape.why)
+    }
+
+    /// The first option by which a build tool, a test runner or their like runs something else than what the project's own
+    /// files say: `cargo --config`, `pytest -p`.
+    #[must_use]
+    pub fn executing_option(&self) -> Option<&'static str> {
+        executing::option(self)
     }
 
     /// Files that a program which is not known may write, by the usual names of such options: `--output x`, `-o x`.

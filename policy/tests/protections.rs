@@ -372,7 +372,7 @@ fn a_shell_that_is_not_analysed_passes_no_rule_on_commands() {
         (&["PowerShell"], &["Bash"], &[], Mode::Default, Verdict::Ask),
         (&["PowerShell"], &[], &["Edit(x)"], Mode::Default, Verdict::Allow),
         (&["Bash"], &[], &[], Mode::Default, Verdict::Ask),
-        (&[], &[], &["Bash(rm *)"], Mode::Plan, Verdict::Ask),
+        (&[], &[], &["Bash(rm *)"], Mode::Plan, Verdict::Deny),
     ] {
         let documents = [rules(Layer::Team, allow, ask, deny)];
         let request = request(powershell(), mode);

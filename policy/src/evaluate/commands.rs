@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    below, executing,
+    below,
     files::Cover,
     ourselves,
     part::Part,
@@ -531,7 +531,7 @@ pub(super) fn is_feeder(label: &str) -> bool {
 /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
 fn escapes(command: &Command) -> bool {
     let Some(option) = command.escape_option() else {
-        return executing::option(command).is_some();
+        return command.executing_option().is_some();
     };
     let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");

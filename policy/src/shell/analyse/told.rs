@@ -229,9 +229,13 @@ fn dot_commands(program: &str, text: &str) -> Vec<String> {
         .filter_map(|command| {
             let (name, rest) = command.split_once(char::is_whitespace)?;
             let shell = name.len() >= 2 && ("shell".starts_with(name) || "system".starts_with(name));
+            // `"|x" t`: the quotes end it.
             let piped = rest
                 .split_once('|')
-                .map(|(_, command)| command.trim_matches(['"', '\'']));
+                .map(|(before, command)| match before.chars().next_back() {
+                    Some(quote @ ('"' | '\'')) => command.split(quote).next().unwrap_or_default(),
+                    _ => command,
+                });
             if shell {
                 Some(rest.trim().to_owned())
             } else {
