@@ -11,6 +11,7 @@ mod analyse;
 mod class;
 mod constant;
 mod data;
+mod executing;
 mod expand;
 mod files;
 mod git;
@@ -22,6 +23,7 @@ mod quote;
 mod reader;
 mod scripts;
 mod settings;
+mod sockets;
 mod syntax;
 mod targets;
 /// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.
@@ -39,6 +41,7 @@ pub use analyse::analyse;
 pub(crate) use class::always_wraps;
 pub use hidden::visible;
 pub use quote::quote;
+pub use sockets::Socket;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,6 +75,8 @@ pub struct Command {
     pub files: Vec<FileAccess>,
     /// Hosts or URLs it contacts, as far as known.
     pub urls: Vec<String>,
+    /// Connections that its redirections open: `> /dev/tcp/host/80`. Their addresses stand in `urls`, too.
+    pub sockets: Vec<Socket>,
     /// What it is, by the table of known commands.
     pub class: CommandClass,
     /// It runs on another machine or in a container: its words name no files of ours.
@@ -106,6 +111,13 @@ impl Command {
     #[must_use]
     pub fn escape_reason(&self) -> Option<&'static str> {
         class::escape(&self.words).map(|escape| escape.why)
+    }
+
+    /// The first option by which a build tool, a test runner or their like runs something else than what the project's own
+    /// files say: `cargo --config`, `pytest -p`.
+    #[must_use]
+    pub fn executing_option(&self) -> Option<&'static str> {
+        executing::option(self)
     }
 
     /// Files that a program which is not known may write, by the usual names of such options: `--output x`, `-o x`.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    executing,
+    below,
     files::Cover,
     ourselves,
     part::Part,
@@ -159,15 +159,25 @@ impl World<'_> {
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
             // What is moved is gone from its place and not lost.
-            let moved = access.access == Access::Delete && moves(command);
+            let moved = access.access == Access::Delete && below::moves(command);
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
+        let everything = match reach {
+            Reach::Everything(id) => Some(id),
+            _ => None,
+        };
+        parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_copies(command).map(|part| part.through(&seen)));
+        parts.extend(
+            self.judge_taken_along(command)
+                .into_iter()
+                .map(|part| part.through(&seen)),
+        );
         parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
     }
@@ -406,6 +416,17 @@ impl World<'_> {
         })
     }
 
+    /// Where the changes of folder of a line lead, if all are known.
+    pub(super) fn folder_at_the_end(&self, analysis: &Analysis) -> Option<AbsPath> {
+        let mut here = self.workspace.clone();
+        for command in &analysis.commands {
+            if command.class == CommandClass::ChangeDirectory {
+                here.cwd = folder_of_cd(&here, command).filter(|_| command.program() == Some("cd"))?;
+            }
+        }
+        Some(here.cwd)
+    }
+
     fn cover(&self, reach: Reach, command: &Command, access: &FileAccess) -> Cover {
         let inside = match &access.target {
             FileTarget::Path(path) => self.is_inside(path),
@@ -514,20 +535,10 @@ pub(super) fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
 }
 
-/// Whether a command moves files.
-fn moves(command: &Command) -> bool {
-    let git = || command.words.get(1).and_then(Word::literal) == Some("mv");
-    match command.program_name() {
-        Some("mv") => true,
-        Some("git") => git(),
-        _ => false,
-    }
-}
-
 /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
 fn escapes(command: &Command) -> bool {
     let Some(option) = command.escape_option() else {
-        return executing::option(command).is_some();
+        return command.executing_option().is_some();
     };
     let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
@@ -550,7 +561,7 @@ fn what_it_is(command: &Command) -> String {
     }
     let option = command
         .escape_option()
-        .or_else(|| executing::option(command).map(str::to_owned));
+        .or_else(|| command.executing_option().map(str::to_owned));
     match option.filter(|option| escapes(command) && option.starts_with('-')) {
         Some(option) => format!("a command with `{option}`, which a rule with `*` does not cover"),
         None => "a command".to_owned(),

@@ -412,6 +412,7 @@ mod tests {
             seen_through: Vec::new(),
             files: Vec::new(),
             urls: Vec::new(),
+            sockets: Vec::new(),
             class: CommandClass::Other,
             remote: false,
         }
@@ -483,8 +484,8 @@ mod tests {
 
     #[test]
     fn a_rule_may_name_the_assignment() {
-        let run = command("npm run dev", &["npm", "run", "dev"], &[("PORT", "1")]);
-        assert!(covers("PORT=1 npm run dev", &run, Effect::Allow));
+        let run = command("npm run dev", &["npm", "run", "dev"], &[("HOST", "1")]);
+        assert!(covers("HOST=1 npm run dev", &run, Effect::Allow));
         assert!(!covers("npm run dev", &run, Effect::Allow));
         assert!(covers("npm run dev", &run, Effect::Deny));
     }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
     controls::Remote,
+    mode::ActionClass,
     protected::Switches,
-    rule::{Matcher, PathVerb, Rule, file_of, host_of},
+    rule::{Matcher, PathVerb, Rule, file_of, host_of, is_deceptive},
+    ruleset::RuleId,
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
@@ -16,6 +18,8 @@ use super::{commands::is_feeder, files::Cover, part::Part, world::World};
 const MAX_NAME: usize = 4096;
 /// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
 const MAX_NAMED: usize = 16;
+/// What stands for the names that `find` finds.
+pub(super) const FOUND: &str = "what find finds";
 /// Programs that look, and whose words may be texts rather than names of files.
 const TEXTS: &[&str] = &[
     "[", "[[", "awk", "basename", "dirname", "echo", "egrep", "expr", "fgrep", "find", "gfind", "grep", "gsed", "jq",
@@ -38,7 +42,7 @@ impl World<'_> {
                 if let FileTarget::Path(folder) = &access.target
                     && (by_name || for_old_things(folder))
                 {
-                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
+                    let pattern = format!("{}/{FOUND}", folder.as_str().trim_end_matches('/'));
                     access.target = FileTarget::Pattern {
                         folder: folder.clone(),
                         pattern,
@@ -48,7 +52,7 @@ impl World<'_> {
             }
             // Where rules are about files, what is found may be one of them.
             accesses.extend(found.then(|| FileAccess {
-                target: FileTarget::Unknown("what find finds".to_owned()),
+                target: FileTarget::Unknown(FOUND.to_owned()),
                 access: Access::Delete,
                 redirection: false,
                 through: Vec::new(),
@@ -114,6 +118,35 @@ impl World<'_> {
                 )),
                 None => None,
             }
+        })
+    }
+
+    /// A connection that a redirection opens (`> /dev/tcp/host/80`) is a contact that no rule on the program and none on
+    /// files speaks about: only a rule for every command allows it, or the mode. Denies and asks on files still count.
+    pub(super) fn judge_sockets<'c>(
+        &'c self,
+        command: &'c Command,
+        everything: Option<RuleId>,
+    ) -> impl Iterator<Item = Part> + 'c {
+        command.sockets.iter().map(move |socket| {
+            let subject = format!("opens a connection to {}", socket.host.as_ref().unwrap_or(&socket.name));
+            let path = AbsPath::root().join(&socket.name);
+            let verbs = [PathVerb::Edit, PathVerb::Read];
+            if let Some(id) = self.narrowed(&path, &self.rules_on(&path), &verbs) {
+                return Part::by_rule(self, id, subject);
+            }
+            let part = match everything {
+                Some(id) => Part::by_rule(self, id, subject),
+                None => Part::by_mode(
+                    self,
+                    ActionClass::Fetch,
+                    subject,
+                    "a redirection that opens a connection",
+                ),
+            };
+            let host = host_contacted(&socket.url).filter(|_| socket.host.is_some());
+            let known = host.is_some_and(|host| !is_deceptive(&host));
+            part.unless_unknown(known, "which host it connects to cannot be told")
         })
     }
 
@@ -322,6 +355,8 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
 /// The host that a word of a command leads to: an address of any scheme, `host/path`, or `user@host:path`.
 fn host_contacted(word: &str) -> Option<String> {
     let web = match word.split_once("://") {
+        // A connection of a redirection.
+        Some(("tcp" | "udp", place)) => return host_of(&format!("http://{place}")).or_else(|| host_of_remote(word)),
         None => return host_of(&format!("https://{word}")).or_else(|| host_of_remote(word)),
         Some((scheme, _)) => scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"),
     };

@@ -30,7 +30,9 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
         urls: Vec::new(),
     };
     if matches!(name, "source" | ".") {
-        call.operand(0, Access::Read);
+        if let Some(script) = call.argument(0) {
+            call.file(script, Access::Read);
+        }
     } else if let Some(known) = programs::know(name, arguments.iter().map(|field| &field.word)) {
         call.known(known);
     }
@@ -201,11 +203,7 @@ impl<'a> Call<'a> {
     }
 
     fn operand(&mut self, rank: usize, access: Access) {
-        // Without a table entry the arguments are the operands.
-        let field = self
-            .field(rank)
-            .or_else(|| self.argument(rank).filter(|_| self.parsed.operands.is_empty()));
-        if let Some(field) = field {
+        if let Some(field) = self.field(rank) {
             self.file(field, access);
         }
     }

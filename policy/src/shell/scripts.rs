@@ -438,31 +438,6 @@ fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) {
     }
 }
 
-/// Whether a dot command of sqlite3 only shows, or sets how results are shown. A `|` would begin a command.
-pub(super) fn sqlite_shows(text: &str) -> bool {
-    const SHOWS: &[&str] = &[
-        ".databases",
-        ".dump",
-        ".fullschema",
-        ".headers",
-        ".help",
-        ".indexes",
-        ".indices",
-        ".mode",
-        ".nullvalue",
-        ".schema",
-        ".show",
-        ".tables",
-        ".timer",
-        ".version",
-        ".width",
-    ];
-    let plain = text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ' ' | '%' | '-'));
-    plain && text.split(' ').next().is_some_and(|command| SHOWS.contains(&command))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -573,27 +548,6 @@ mod tests {
             "\"a\" /\"/",
         ] {
             assert_eq!(awk(program), Reading::Unsure, "{program}");
-        }
-    }
-
-    #[test]
-    fn of_dot_commands_only_those_that_show_are_plain() {
-        for text in [".tables", ".schema users", ".mode csv", ".headers on"] {
-            assert!(sqlite_shows(text), "{text}");
-        }
-        for text in [
-            ".shell id",
-            ".sh id",
-            ".output x",
-            ".once |sh",
-            ".tables\n.shell id",
-            ".read x",
-            ".save x",
-            ".tables | sh",
-            ".",
-            "tables",
-        ] {
-            assert!(!sqlite_shows(text), "{text}");
         }
     }
 }

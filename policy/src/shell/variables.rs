@@ -216,6 +216,18 @@ mod tests {
             "npm_config_script_shell",
             "PORTCULLIS_SOCKET",
             "DOCKER_HOST",
+            "SSH_SK_PROVIDER",
+            "GOPACKAGESDRIVER",
+            "CONTAINERS_CONF",
+            "APT_CONFIG",
+            "COMPlus_StartupHooks",
+            "JAVACMD",
+            "VIMRUNTIME",
+            "GNUPGHOME",
+            "RCLONE_PASSWORD_COMMAND",
+            "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
+            "ASAN_SYMBOLIZER_PATH",
+            "MIX_HOME",
         ] {
             assert!(is_dangerous(name), "{name}");
         }
@@ -229,6 +241,12 @@ mod tests {
             "DEBUG",
             "TZ",
             "CARGO_TERM_COLOR",
+            "LOG_LEVEL",
+            "PORT",
+            "MIX_ENV",
+            "RUST_LOG",
+            "FORCE_COLOR",
+            "UV_THREADPOOL_SIZE",
         ] {
             assert!(is_harmless(name) && !is_dangerous(name), "{name}");
         }
@@ -237,7 +255,8 @@ mod tests {
             "AWS_PROFILE",
             "PGPASSWORD",
             "GIT_TRACE",
-            "PORT",
+            "HOST",
+            "CFLAGS",
             "P",
             "",
             "HTTPS_PROXY",

@@ -14,6 +14,7 @@
 )]
 
 mod alphabet;
+mod below;
 mod commands;
 mod controls;
 mod dice;
@@ -133,6 +134,9 @@ const EXPECTED: &[(&str, usize)] = &[
     ("Shell deny", 300),
     ("Read allow", 100),
     ("Edit allow", 100),
+    ("Delete allow", 20),
+    ("Delete ask", 50),
+    ("Delete deny", 50),
     ("Mcp allow", 50),
     ("Mcp ask", 100),
     ("Browser allow", 20),

@@ -136,7 +136,8 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
                     let program = text.split_once("PROGRAM '").or_else(|| text.split_once("program '"));
                     let program = program.and_then(|(_, rest)| rest.split_once('\''));
                     let bare = found.map(|(_, command)| command.trim().to_owned());
-                    bare.into_iter().chain(program.map(|(command, _)| command.to_owned()))
+                    let bare = bare.into_iter().chain(dot_commands(name, text));
+                    bare.chain(program.map(|(command, _)| command.to_owned()))
                 })
                 .collect()
         }
@@ -222,6 +223,31 @@ fn editor_command(text: &str) -> Option<String> {
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || " :%,.$'<>+-".contains(c));
     (!forces && plain).then(|| command.trim().to_owned())
+}
+
+/// What dot commands of sqlite3 run, whose names can be cut short, and which give and take by a pipe: `.sh x`, `.once |x`.
+fn dot_commands(program: &str, text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|_| program == "sqlite3");
+    let commands = lines.filter_map(|line| line.trim_start().strip_prefix('.'));
+    commands
+        .filter_map(|command| {
+            let (name, rest) = command.split_once(char::is_whitespace)?;
+            let shell = name.len() >= 2 && ("shell".starts_with(name) || "system".starts_with(name));
+            // `"|x" t`: the quotes end it.
+            let piped = rest
+                .split_once('|')
+                .map(|(before, command)| match before.chars().next_back() {
+                    Some(quote @ ('"' | '\'')) => command.split(quote).next().unwrap_or_default(),
+                    _ => command,
+                });
+            if shell {
+                Some(rest.trim().to_owned())
+            } else {
+                piped.map(|command| command.trim().to_owned())
+            }
+        })
+        .filter(|command| !command.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
