@@ -145,6 +145,11 @@ impl<'a> Draft<'a> {
         });
     }
 
+    /// Whether nothing was said about the file so far.
+    pub(super) fn report_is_empty(&self) -> bool {
+        self.report.is_empty()
+    }
+
     pub(super) fn kept(&mut self, span: Range<usize>, text: &str) {
         self.note(span, text, Outcome::Kept);
     }

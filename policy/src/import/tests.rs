@@ -1,4 +1,5 @@
 mod codex;
+mod contracts;
 mod gemini;
 
 use super::*;
