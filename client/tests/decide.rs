@@ -198,7 +198,15 @@ fn what_an_agent_wrote_cannot_drive_the_terminal() {
 
 #[test]
 fn the_callers_own_line_is_shown_redacted() {
-    let fake = Fake::says(Says::effect(Effect::Deny));
+    let fake = Fake::with(|service| {
+        service.says = Says::effect(Effect::Deny);
+        service.explanation = Arc::new(v1::ExplainResponse {
+            would_be: Effect::Deny.into(),
+            decided_by: v1::DecidedBy::Rule.into(),
+            user_message: "told to the person".into(),
+            ..Default::default()
+        });
+    });
     let secret = "hunter2hunter2";
     let line = format!("curl -H 'Authorization: Bearer {secret}' https://a.example");
     let input = serde_json::json!({ "command": line, "password": secret }).to_string();
@@ -210,7 +218,10 @@ fn the_callers_own_line_is_shown_redacted() {
     ] {
         let told = fake.run(arguments);
         assert!(told.out.contains("a.example"), "{told:?}");
-        assert!(!told.out.contains(secret) && !told.err.contains(secret), "{arguments:?}: {told:?}");
+        assert!(
+            !told.out.contains(secret) && !told.err.contains(secret),
+            "{arguments:?}: {told:?}"
+        );
     }
     // The control: what is no secret is shown.
     assert!(fake.run(&["explain", "--", "make hunter2hunter2"]).out.contains(secret));
@@ -220,9 +231,18 @@ fn the_callers_own_line_is_shown_redacted() {
 fn a_flag_that_holds_no_rule_is_named_with_the_word_and_the_way_out() {
     let fake = Fake::says(Says::effect(Effect::Allow));
     for (arguments, parts) in [
-        (&["--allowedTools", "Read,bash(ls *)"][..], ["--allowedTools", "`bash(ls *)`", "write `Bash`"]),
-        (&["--disallowedTools", "Bash(x"], ["--disallowedTools", "`Bash(x`", "close the bracket"]),
-        (&["--permission-mode", "yolo"], ["--permission-mode", "yolo", "acceptEdits"]),
+        (
+            &["--allowedTools", "Read,bash(ls *)"][..],
+            ["--allowedTools", "`bash(ls *)`", "write `Bash`"],
+        ),
+        (
+            &["--disallowedTools", "Bash(x"],
+            ["--disallowedTools", "`Bash(x`", "close the bracket"],
+        ),
+        (
+            &["--permission-mode", "yolo"],
+            ["--permission-mode", "yolo", "acceptEdits"],
+        ),
     ] {
         for command in ["decide", "explain"] {
             let arguments = [&[command], arguments, &["--", "ls"]].concat();

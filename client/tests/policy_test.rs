@@ -224,11 +224,15 @@ fn what_is_no_file_to_read_is_said_at_once() {
             let told = any(folder.path(), &[command, &[file]].concat());
             assert!(matches!(told.code, Some(1 | 2)), "{command:?} {file}: {}", shown(&told));
             assert!(told.err.contains(part), "{command:?} {file}: {}", shown(&told));
-            assert!(told.err.lines().count() < 12 && told.err.len() < 2000 && told.err.contains(file), "{}", shown(&told));
+            assert!(
+                told.err.lines().count() < 12 && told.err.len() < 2000 && told.err.contains(file),
+                "{}",
+                shown(&told)
+            );
         }
     }
     for (command, file, code, part) in [
-        ("test", "empty", 2, "holds no case"),
+        ("test", "empty", 2, "tests nothing"),
         ("lint", "empty", 2, "the document is empty"),
         ("lint", "marked", 2, "byte order mark"),
         ("lint", "crlf", 0, ""),
@@ -239,6 +243,13 @@ fn what_is_no_file_to_read_is_said_at_once() {
     }
     let told = any(folder.path(), &["policy", "import", "--from", "cursor-desktop", "crlf"]);
     assert!(told.err.contains("0 faults"), "{}", shown(&told));
-    let told = any(folder.path(), &["policy", "import", "--from", "cursor-desktop", "empty"]);
-    assert!(told.code == Some(2) && told.err.contains("1 fault\n"), "{}", shown(&told));
+    let told = any(
+        folder.path(),
+        &["policy", "import", "--from", "cursor-desktop", "empty"],
+    );
+    assert!(
+        told.code == Some(2) && told.err.contains("1 fault\n"),
+        "{}",
+        shown(&told)
+    );
 }

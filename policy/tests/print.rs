@@ -1,6 +1,10 @@
 //! A document that is printed is read as the same document, whatever it holds: parse ∘ print is the identity.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test program stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test program stops at the first surprise"
+)]
 
 mod generated;
 
@@ -26,7 +30,9 @@ fn said(document: &PolicyDocument) -> String {
             .rules
             .iter()
             .map(rule)
-            .filter(|text| text.starts_with(&format!("Rule {{ effect: {effect}")) && text.contains("IgnoreKind") == ignored)
+            .filter(|text| {
+                text.starts_with(&format!("Rule {{ effect: {effect}")) && text.contains("IgnoreKind") == ignored
+            })
             .collect()
     };
     let lists = &document.allowlists;
@@ -34,7 +40,12 @@ fn said(document: &PolicyDocument) -> String {
     format!(
         "{:#?}",
         (
-            [of("Deny", false), of("Ask", false), of("Allow", false), of("Deny", true)],
+            [
+                of("Deny", false),
+                of("Ask", false),
+                of("Allow", false),
+                of("Deny", true)
+            ],
             (entries(&lists.terminal), entries(&lists.mcp), &lists.auto_run),
             &document.settings,
             &document.origin,
@@ -44,7 +55,9 @@ fn said(document: &PolicyDocument) -> String {
 
 /// Prints a document, and the same once more when it was read again.
 fn comes_back(document: &PolicyDocument) -> String {
-    let printed = document.print().unwrap_or_else(|fault| panic!("{fault}: {document:#?}"));
+    let printed = document
+        .print()
+        .unwrap_or_else(|fault| panic!("{fault}: {document:#?}"));
     let again = PolicyDocument::parse(&printed, document.origin.clone())
         .unwrap_or_else(|faults| panic!("{faults:#?}\n{printed}"));
     assert_eq!(said(&again), said(document), "{printed}");
@@ -114,11 +127,21 @@ fn the_documents_of_the_cases_come_back() {
 fn exceptions_stand_again_where_they_stood() {
     let text = r#"{"permissions":{"deny":["Read(a)","Read(!b)","Edit(c)","Read(d)","Grep(!e)","Edit(!f)","Bash"]}}"#;
     let printed = comes_back(&read(text).unwrap());
-    let rules: Vec<&str> = printed.lines().filter(|line| line.starts_with("      ")).map(str::trim).collect();
+    let rules: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.starts_with("      "))
+        .map(str::trim)
+        .collect();
     assert_eq!(
         rules,
         [
-            "\"Read(a)\",", "\"Read(!b)\",", "\"Edit(c)\",", "\"Edit(!f)\",", "\"Read(d)\",", "\"Read(!e)\",", "\"Bash\""
+            "\"Read(a)\",",
+            "\"Read(!b)\",",
+            "\"Edit(c)\",",
+            "\"Edit(!f)\",",
+            "\"Read(d)\",",
+            "\"Read(!e)\",",
+            "\"Bash\""
         ]
     );
 }

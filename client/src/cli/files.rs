@@ -78,6 +78,9 @@ mod tests {
 
     #[test]
     fn sizes_are_said_in_the_larger_unit() {
-        assert_eq!([size(256 * 1024), size(1 << 20), size(256 << 20)], ["256 KiB", "1 MiB", "256 MiB"]);
+        assert_eq!(
+            [size(256 * 1024), size(1 << 20), size(256 << 20)],
+            ["256 KiB", "1 MiB", "256 MiB"]
+        );
     }
 }

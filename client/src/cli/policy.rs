@@ -118,8 +118,10 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 /// A version of the team's policy in the form in which documents are printed.
 fn canonical(version: u64, content: &[u8]) -> Result<String, Failure> {
     let unreadable = |why: String| {
-        Failure::text(format!("team policy v{version} cannot be printed in canonical form: {why}"))
-            .with_help("leave `--canonical` out to get it as it was pushed")
+        Failure::text(format!(
+            "team policy v{version} cannot be printed in canonical form: {why}"
+        ))
+        .with_help("leave `--canonical` out to get it as it was pushed")
     };
     let text = std::str::from_utf8(content).map_err(|fault| unreadable(fault.to_string()))?;
     let origin = DocumentOrigin {

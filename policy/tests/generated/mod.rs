@@ -125,7 +125,7 @@ fn rule(choices: &mut Choices<'_>) -> &'static str {
         "Read(~/.ssh/**)",
         "Edit(//tmp/a b)",
         "Delete(/x)",
-        "Grep(y)",
+        "Grep",
         "WebFetch(domain:*.A.example.)",
         "WebSearch(cats)",
         "mcp__github__get_*",

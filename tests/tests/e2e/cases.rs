@@ -11,8 +11,16 @@ const PROGRAMS: [(&str, &str); 2] = [("fp-quote-rg-regex", "rg"), ("fp-redir-tee
 
 /// The cases that cannot be made real on this host, for want of a program.
 fn not_to_be_sent() -> Vec<&'static str> {
-    let is_there = |program: &str| ["/usr/bin", "/bin"].iter().any(|folder| Path::new(folder).join(program).exists());
-    PROGRAMS.iter().filter(|(_, program)| !is_there(program)).map(|(id, _)| *id).collect()
+    let is_there = |program: &str| {
+        ["/usr/bin", "/bin"]
+            .iter()
+            .any(|folder| Path::new(folder).join(program).exists())
+    };
+    PROGRAMS
+        .iter()
+        .filter(|(_, program)| !is_there(program))
+        .map(|(id, _)| *id)
+        .collect()
 }
 
 #[test]
@@ -30,7 +38,9 @@ fn the_permission_cases_hold_through_the_real_programs() {
         .env("TMPDIR", stack.base())
         .output();
     let expected = not_to_be_sent();
-    expected.iter().for_each(|id| eprintln!("SKIPPED {id}: its program is not installed"));
+    expected
+        .iter()
+        .for_each(|id| eprintln!("SKIPPED {id}: its program is not installed"));
     let named: Vec<&str> = told
         .stdout
         .lines()

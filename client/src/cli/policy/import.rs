@@ -124,9 +124,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     let most = import::MAX_BYTES as u64;
     let bytes = files::read(file, most)
         .map_err(|cause| Failure::io(format!("cannot read `{}`", file.display()), cause))?
-        .ok_or_else(|| {
-            Failure::usage_text(format!("`{}` is larger than {}", file.display(), files::size(most)))
-        })?;
+        .ok_or_else(|| Failure::usage_text(format!("`{}` is larger than {}", file.display(), files::size(most))))?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::usage_text(format!("`{}` is no text in UTF-8", file.display())))?;
     // Editors of another system begin a file with this mark.

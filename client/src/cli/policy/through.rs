@@ -21,8 +21,7 @@ use portcullis_policy::{
     Action, DecidedBy, Decision, Effect, Facts, Layer, RuleRef, TraceEntry, Verdict,
     cases::Case,
     facts::{Approval, Launch, Repositories, Repository, SandboxOffer},
-    facts_needed,
-    request,
+    facts_needed, request,
 };
 use serde_json::{Map, Value, json};
 

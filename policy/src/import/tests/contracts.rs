@@ -93,7 +93,11 @@ fn what_claude_code_skips_is_no_allow_and_is_reported() {
         "Read(!x)",
     ] {
         let imported = claude("allow", rule);
-        assert!(imported.document.rules.is_empty(), "{rule}: {:#?}", imported.document.rules);
+        assert!(
+            imported.document.rules.is_empty(),
+            "{rule}: {:#?}",
+            imported.document.rules
+        );
         assert_eq!(imported.report.len(), 1, "{rule}");
         assert_eq!(imported.report[0].outcome.word(), "not expressible", "{rule}");
     }
@@ -106,16 +110,45 @@ fn what_claude_code_skips_is_no_allow_and_is_reported() {
 #[test]
 fn keys_of_claude_code_mean_something_in_the_managed_file_or_as_one_word_only() {
     for (layer, text, permitted, locked) in [
-        (Layer::Team, r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#, true, false),
-        (Layer::Team, r#"{"permissions":{"disableBypassPermissionsMode":true}}"#, false, false),
-        (Layer::User, r#"{"permissions":{"disableAutoMode":"disable"}}"#, false, false),
+        (
+            Layer::Team,
+            r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#,
+            true,
+            false,
+        ),
+        (
+            Layer::Team,
+            r#"{"permissions":{"disableBypassPermissionsMode":true}}"#,
+            false,
+            false,
+        ),
+        (
+            Layer::User,
+            r#"{"permissions":{"disableAutoMode":"disable"}}"#,
+            false,
+            false,
+        ),
         (Layer::Team, r#"{"allowManagedPermissionRulesOnly":true}"#, false, true),
-        (Layer::Team, r#"{"allowManagedPermissionRulesOnly":"true"}"#, false, false),
-        (Layer::Project, r#"{"allowManagedPermissionRulesOnly":true}"#, false, false),
+        (
+            Layer::Team,
+            r#"{"allowManagedPermissionRulesOnly":"true"}"#,
+            false,
+            false,
+        ),
+        (
+            Layer::Project,
+            r#"{"allowManagedPermissionRulesOnly":true}"#,
+            false,
+            false,
+        ),
     ] {
         let imported = import(Format::ClaudeSettings, text, origin(layer));
         let settings = &imported.document.settings;
-        assert_eq!((settings.permitted_modes.is_some(), settings.managed_rules_only), (permitted, locked), "{text}");
+        assert_eq!(
+            (settings.permitted_modes.is_some(), settings.managed_rules_only),
+            (permitted, locked),
+            "{text}"
+        );
         assert_eq!(imported.report.len(), 1, "{text}");
     }
     for (folder, layer, kept) in [
@@ -129,7 +162,11 @@ fn keys_of_claude_code_mean_something_in_the_managed_file_or_as_one_word_only() 
     ] {
         let text = serde_json::json!({ "permissions": { "additionalDirectories": [folder] } }).to_string();
         let imported = import(Format::ClaudeSettings, &text, origin(layer));
-        assert_eq!(imported.document.settings.additional_directories.len(), usize::from(kept), "{folder}");
+        assert_eq!(
+            imported.document.settings.additional_directories.len(),
+            usize::from(kept),
+            "{folder}"
+        );
     }
 }
 
@@ -182,7 +219,11 @@ fn entries_of_cursors_editor() {
         let imported = read(Format::CursorDesktop, &text);
         assert!(!imported.is_broken(), "{text}");
         let lists = &imported.document.allowlists;
-        let list = if key == "mcpAllowlist" { &lists.mcp } else { &lists.terminal };
+        let list = if key == "mcpAllowlist" {
+            &lists.mcp
+        } else {
+            &lists.terminal
+        };
         let list = list.as_deref().unwrap();
         assert_eq!(covered(list, Effect::Allow, example), expected, "{entry} on {example}");
     }
@@ -221,7 +262,11 @@ fn allows(imported: &Imported) -> usize {
 fn a_mark_of_the_byte_order_or_a_nul_allows_nothing_in_any_format() {
     for format in Format::ALL {
         let text = plain(format);
-        assert!(!read(format, text).is_broken(), "{format:?} {:#?}", read(format, text).report);
+        assert!(
+            !read(format, text).is_broken(),
+            "{format:?} {:#?}",
+            read(format, text).report
+        );
         for spoiled in [format!("\u{feff}{text}"), format!("{text}\0"), format!("\0{text}")] {
             let imported = read(format, &spoiled);
             assert!(imported.is_broken(), "{format:?} {spoiled:?} {:#?}", imported.report);
@@ -238,18 +283,48 @@ fn a_mark_of_the_byte_order_or_a_nul_allows_nothing_in_any_format() {
 fn hostile_values_allow_nothing() {
     let many = "9".repeat(400);
     for (format, text) in [
-        (Format::ClaudeSettings, format!(r#"{{"permissions":{{"allow":[{many}]}}}}"#)),
-        (Format::ClaudeSettings, r#"{"permissions":{"allow":["\ud800"]}}"#.to_owned()),
-        (Format::ClaudeSettings, r#"{"permissions":{"allow":["Bash(ls\u0000*)\u0000"]}}"#.to_owned()),
-        (Format::ClaudeSettings, r#"{"permissions":{"allow":{"0":"Bash"}}}"#.to_owned()),
-        (Format::ClaudeSettings, r#"{"permissions":{"allow":[["Bash"]]}}"#.to_owned()),
-        (Format::ClaudeSettings, r#"{"permissions":{"allow":["Bash"]},"permissions":null}"#.to_owned()),
-        (Format::ClaudeSettings, r#"{"permissions":{"allow":["Bash"],"allow":1}}"#.to_owned()),
+        (
+            Format::ClaudeSettings,
+            format!(r#"{{"permissions":{{"allow":[{many}]}}}}"#),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"allow":["\ud800"]}}"#.to_owned(),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"allow":["Bash(ls\u0000*)\u0000"]}}"#.to_owned(),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"allow":{"0":"Bash"}}}"#.to_owned(),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"allow":[["Bash"]]}}"#.to_owned(),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"allow":["Bash"]},"permissions":null}"#.to_owned(),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"allow":["Bash"],"allow":1}}"#.to_owned(),
+        ),
         (Format::Cusp, r#"{"permissions":[{"allow":["Bash"]}]}"#.to_owned()),
-        (Format::CursorCli, r#"{"permissions":{"allow":"Shell(git)"}}"#.to_owned()),
+        (
+            Format::CursorCli,
+            r#"{"permissions":{"allow":"Shell(git)"}}"#.to_owned(),
+        ),
         (Format::CursorDesktop, r#"{"mcpAllowlist":{"a:b":true}}"#.to_owned()),
-        (Format::CodexRules, format!("prefix_rule(pattern={}'ls'{})", "[".repeat(500), "]".repeat(500))),
-        (Format::CodexRules, "prefix_rule(pattern=['ls'], pattern=['rm'])".to_owned()),
+        (
+            Format::CodexRules,
+            format!("prefix_rule(pattern={}'ls'{})", "[".repeat(500), "]".repeat(500)),
+        ),
+        (
+            Format::CodexRules,
+            "prefix_rule(pattern=['ls'], pattern=['rm'])".to_owned(),
+        ),
         (Format::CodexRules, "prefix_rule(pattern=['ls'], decision=1)".to_owned()),
         (Format::CodexRules, "prefix_rule(pattern=[1])".to_owned()),
         (
@@ -260,11 +335,25 @@ fn hostile_values_allow_nothing() {
             Format::GeminiPolicy,
             "[[rule]]\ntoolName='a'\ntoolName='b'\ndecision='allow'\npriority=1\n".to_owned(),
         ),
-        (Format::GeminiPolicy, "[[rule]]\ntoolName=1\ndecision='allow'\npriority=1\n".to_owned()),
-        (Format::GeminiPolicy, "[rule]\ntoolName='a'\ndecision='allow'\npriority=1\n".to_owned()),
+        (
+            Format::GeminiPolicy,
+            "[[rule]]\ntoolName=1\ndecision='allow'\npriority=1\n".to_owned(),
+        ),
+        (
+            Format::GeminiPolicy,
+            "[rule]\ntoolName='a'\ndecision='allow'\npriority=1\n".to_owned(),
+        ),
     ] {
         let imported = read(format, &text);
-        assert_eq!(allows(&imported), 0, "{format:?} {text}: {:#?}", imported.document.rules);
-        assert!(!imported.report.is_empty(), "{format:?} {text}: nothing is dropped in silence");
+        assert_eq!(
+            allows(&imported),
+            0,
+            "{format:?} {text}: {:#?}",
+            imported.document.rules
+        );
+        assert!(
+            !imported.report.is_empty(),
+            "{format:?} {text}: nothing is dropped in silence"
+        );
     }
 }
