@@ -20,6 +20,7 @@ mod own;
 mod programs;
 mod quote;
 mod reader;
+mod sed;
 mod settings;
 mod syntax;
 mod targets;

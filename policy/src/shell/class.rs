@@ -7,7 +7,9 @@ use super::{
     options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
-    reader, settings, wrappers,
+    reader,
+    sed::{self, Does},
+    settings, wrappers,
 };
 
 /// Classifies a command by its words.
@@ -184,6 +186,24 @@ fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Esca
             .find(|escape| escape.covers(&found.name, value) || cut_short(escape.option))
             .map(|escape| Escape::new(found.name.clone(), escape.why))
     });
+    // A word taken for an option's value may be an option itself, where the program knows that option without a value, or
+    // with one that may be left out: `make -j --eval=…`.
+    let by_value = || {
+        parsed.options.iter().find_map(|found| {
+            let Attached::Word(at) = found.value else { return None };
+            let word = arguments.get(at).filter(|word| word.literal().is_some_and(is_option))?;
+            let alone = options::parse([word], program.spec);
+            let escape = alone.options.iter().find_map(|option| {
+                let value = match &option.value {
+                    Attached::Text(text) => Some(Some(text.as_str())),
+                    Attached::Nothing => None,
+                    Attached::Word(_) | Attached::Unknown => Some(None),
+                };
+                program.escapes.iter().find(|escape| escape.covers(&option.name, value))
+            })?;
+            Some(Escape::new(escape.option, escape.why))
+        })
+    };
     let by_word = || {
         arguments.iter().filter_map(Word::literal).find_map(|text| {
             // `vim +5` goes to a line.
@@ -194,7 +214,11 @@ fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Esca
             (!line).then(|| Escape::new(text, escape.why))
         })
     };
-    by_option.or_else(by_word)
+    by_option.or_else(by_value).or_else(by_word)
+}
+
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-')
 }
 
 /// Escapes that are no option of their own.
@@ -277,9 +301,11 @@ pub(super) fn takes_script(name: &str) -> bool {
 /// What in a script of sed or awk runs programs or writes files, if its text is certain.
 pub(super) fn script_that_writes(name: &str, arguments: &[Word], parsed: &Parsed) -> Option<String> {
     match name {
-        "sed" | "gsed" => sed_scripts(arguments, parsed)
-            .into_iter()
-            .find(|script| sed_escapes(script)),
+        "sed" | "gsed" => {
+            let certain = sed::scripts(arguments, parsed).into_iter().find(|script| sed::escapes(script));
+            let unsure = || sed::all_done(arguments, parsed).into_iter().find(|does| !matches!(does, Does::Reads(_)));
+            certain.or_else(|| unsure().map(|_| "a script with a value in it".to_owned()))
+        }
         "awk" | "gawk" | "mawk" | "nawk" => {
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));
             awk_escape(first.and_then(Word::literal)?)
@@ -355,94 +381,6 @@ fn awk_escape(program: &str) -> Option<String> {
         .then(|| ">".to_owned())
 }
 
-/// The scripts of a sed command that are certain.
-pub(super) fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
-    let mut scripts = Vec::new();
-    for value in parsed.values(&["-e", "--expression"]) {
-        match value {
-            options::Attached::Word(number) => {
-                scripts.extend(arguments.get(*number).and_then(Word::literal).map(str::to_owned))
-            }
-            options::Attached::Text(text) => scripts.push(text.clone()),
-            _ => {}
-        }
-    }
-    if scripts.is_empty() && !parsed.has(&["-f", "--file", "-e", "--expression"]) {
-        let first = parsed.operands.first().and_then(|number| arguments.get(*number));
-        scripts.extend(first.and_then(Word::literal).map(str::to_owned));
-    }
-    scripts
-}
-
-/// The commands that a sed script runs: the text behind `e`. The flag `e` of `s` runs what it makes, which is not known.
-pub(super) fn sed_commands(script: &str) -> Vec<String> {
-    let is_address = |c: char| c.is_ascii_digit() || " \t$,;{}!~+".contains(c);
-    script
-        .split(['\n', ';', '{'])
-        .filter_map(|part| {
-            let part = part.trim_start_matches(is_address);
-            // `/x/e cmd`: the address is a pattern.
-            let part = match part.strip_prefix('/') {
-                Some(rest) => rest
-                    .split_once('/')
-                    .map_or("", |(_, rest)| rest)
-                    .trim_start_matches(is_address),
-                None => part,
-            };
-            let command = part.strip_prefix('e')?;
-            Some(command.trim())
-                .filter(|command| !command.is_empty())
-                .map(str::to_owned)
-        })
-        .collect()
-}
-
-/// Whether a sed script has a command that runs programs or writes files: `e`, `w`, `W`, and the flags `e`, `w` of `s`.
-fn sed_escapes(script: &str) -> bool {
-    let mut chars = script.chars().peekable();
-    // At the beginning of a command: addresses are skipped.
-    while let Some(c) = chars.next() {
-        match c {
-            'e' | 'w' | 'W' => return true,
-            's' | 'y' => {
-                let Some(end) = chars.next() else { return false };
-                for _ in 0..2 {
-                    skip_to(&mut chars, end);
-                }
-                while let Some(flag) = chars.next_if(|c| !matches!(c, ';' | '\n' | '}')) {
-                    if matches!(flag, 'e' | 'w') {
-                        return true;
-                    }
-                }
-            }
-            '/' => skip_to(&mut chars, '/'),
-            '\\' => {
-                if let Some(end) = chars.next() {
-                    skip_to(&mut chars, end);
-                }
-            }
-            // Labels end at `;`. Text and file names go on to the end of the line.
-            'b' | 't' | 'T' | ':' => while chars.next_if(|c| !matches!(c, '\n' | ';' | '}')).is_some() {},
-            'a' | 'i' | 'c' | 'r' | 'R' | '#' => while chars.next_if(|c| *c != '\n').is_some() {},
-            _ => {}
-        }
-    }
-    false
-}
-
-fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) {
-    let mut escaped = false;
-    for c in chars.by_ref() {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == end {
-            return;
-        }
-    }
-}
-
 fn edits_in_place(parsed: &Parsed) -> bool {
     parsed
         .options
@@ -452,8 +390,8 @@ fn edits_in_place(parsed: &Parsed) -> bool {
 
 /// A sed call whose scripts are all known and only edit.
 fn plain_edit(arguments: &[Word], parsed: &Parsed) -> bool {
-    let scripts = sed_scripts(arguments, parsed);
-    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed_escapes(script))
+    let scripts = sed::scripts(arguments, parsed);
+    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed::escapes(script))
 }
 
 /// Whether a program of jq's shows the environment, which holds secrets: `env`, `$ENV`. It does not if the word is a
@@ -495,7 +433,7 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
                     "-n" | "--quiet" | "--silent" | "-e" | "--expression" | "-E" | "-r" | "--regexp-extended"
                 )
             });
-            let scripts = sed_scripts(arguments, parsed);
+            let scripts = sed::scripts(arguments, parsed);
             quiet && others && !scripts.is_empty() && scripts.iter().all(|script| prints_lines(script))
         }
         // Shows the date; `-s` and an operand without `+` set it.

@@ -1,6 +1,10 @@
 //! Programs whose arguments follow no common scheme.
 
 use super::{Access, Call, Field};
+use crate::shell::{
+    Word,
+    sed::{self, Does},
+};
 
 impl Call<'_> {
     pub(super) fn special(&mut self) {
@@ -115,6 +119,24 @@ impl Call<'_> {
                         None => self.files.unknown(&suffix, Access::Write),
                     }
                 }
+            }
+        }
+    }
+
+    /// Files that sed's scripts read and write. What they run may write any.
+    pub(super) fn sed_script(&mut self, words: &[Word]) {
+        // What an unknown file is feared to be is told by the words.
+        let sources = self.arguments.iter().map(|field| field.source.as_str());
+        let written = sources.collect::<Vec<_>>().join(" ");
+        for does in sed::all_done(words, &self.parsed) {
+            match does {
+                // Its own streams.
+                Does::Reads(file) | Does::Writes(file)
+                    if matches!(file.as_str(), "/dev/stdin" | "/dev/stdout" | "/dev/stderr") => {}
+                Does::Reads(file) if !file.is_empty() => self.files.name(&file, Access::Read),
+                Does::Writes(file) if !file.is_empty() => self.files.name(&file, Access::Write),
+                Does::Reads(_) => self.files.unknown(&written, Access::Read),
+                Does::Writes(_) | Does::Runs(_) | Does::RunsUnknown => self.files.unknown(&written, Access::Write),
             }
         }
     }
