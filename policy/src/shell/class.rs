@@ -302,8 +302,14 @@ pub(super) fn takes_script(name: &str) -> bool {
 pub(super) fn script_that_writes(name: &str, arguments: &[Word], parsed: &Parsed) -> Option<String> {
     match name {
         "sed" | "gsed" => {
-            let certain = sed::scripts(arguments, parsed).into_iter().find(|script| sed::escapes(script));
-            let unsure = || sed::all_done(arguments, parsed).into_iter().find(|does| !matches!(does, Does::Reads(_)));
+            let certain = sed::scripts(arguments, parsed)
+                .into_iter()
+                .find(|script| sed::escapes(script));
+            let unsure = || {
+                sed::all_done(arguments, parsed)
+                    .into_iter()
+                    .find(|does| !matches!(does, Does::Reads(_)))
+            };
             certain.or_else(|| unsure().map(|_| "a script with a value in it".to_owned()))
         }
         "awk" | "gawk" | "mawk" | "nawk" => {

@@ -72,7 +72,10 @@ pub(super) fn escapes(script: &str) -> bool {
 /// What all scripts of a sed command do, as far as they are known: of `"1e $X"` that it runs something. A file's name that
 /// is not known is empty.
 pub(super) fn all_done(arguments: &[Word], parsed: &Parsed) -> Vec<Does> {
-    let mut found: Vec<Does> = scripts(arguments, parsed).iter().flat_map(|script| does(script)).collect();
+    let mut found: Vec<Does> = scripts(arguments, parsed)
+        .iter()
+        .flat_map(|script| does(script))
+        .collect();
     let given = parsed.values(&["-e", "--expression"]).filter_map(|value| match value {
         Attached::Word(number) => Some(*number),
         _ => None,
@@ -109,7 +112,8 @@ fn without_values(source: &str) -> String {
             }
             '$' => {
                 let mut depth = 0_usize;
-                while let Some(c) = chars.next_if(|c| depth > 0 || c.is_alphanumeric() || matches!(c, '_' | '{' | '(')) {
+                while let Some(c) = chars.next_if(|c| depth > 0 || c.is_alphanumeric() || matches!(c, '_' | '{' | '('))
+                {
                     match c {
                         '{' | '(' => depth += 1,
                         '}' | ')' => {
@@ -178,7 +182,10 @@ fn read(script: &str, brackets: bool, found: &mut Vec<Does>) {
             // A label ends at a blank, too, and a command may follow it.
             'b' | 't' | 'T' | ':' => {
                 while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
-                while chars.next_if(|c| !matches!(c, ';' | '}') && !c.is_whitespace()).is_some() {}
+                while chars
+                    .next_if(|c| !matches!(c, ';' | '}') && !c.is_whitespace())
+                    .is_some()
+                {}
             }
             // A backslash takes the text to the next line.
             'a' | 'i' | 'c' => {

@@ -100,7 +100,9 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
     };
     match name {
         "sed" | "gsed" => {
-            let does = sed::scripts(arguments, parsed).into_iter().flat_map(|script| sed::does(&script));
+            let does = sed::scripts(arguments, parsed)
+                .into_iter()
+                .flat_map(|script| sed::does(&script));
             does.filter_map(|does| match does {
                 Does::Runs(command) => Some(command),
                 _ => None,

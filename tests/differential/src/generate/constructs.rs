@@ -11,7 +11,10 @@ const TEMPLATES: &str = include_str!("../../constructs.txt");
 fn templates() -> Vec<(&'static str, &'static str)> {
     let mut heading = "";
     let mut found = Vec::new();
-    for line in TEMPLATES.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+    for line in TEMPLATES
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("# "))
+    {
         match line.strip_prefix("== ") {
             Some(name) => heading = name,
             None => found.push((heading, line)),
