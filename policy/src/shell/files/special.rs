@@ -3,6 +3,7 @@
 use super::{Access, Call, Field};
 use crate::shell::{
     Word,
+    options::Attached,
     sed::{self, Does},
 };
 
@@ -32,6 +33,7 @@ impl Call<'_> {
             "unzip" | "funzip" => self.unzip(),
             "patch" | "gpatch" => self.patch(),
             "dd" | "gdd" => self.dd(),
+            "split" | "gsplit" | "csplit" => self.split(),
             "rsync" | "scp" | "sftp" => self.remote_copy(),
             "curl" => self.curl(),
             "wget" => self.wget(),
@@ -204,6 +206,24 @@ impl Call<'_> {
                 _ => self.file(field, Access::Read),
             }
             at += 1;
+        }
+    }
+
+    /// `split FILE PREFIX`, `csplit -f PREFIX FILE …`: each piece is a file whose name begins with the prefix.
+    fn split(&mut self) {
+        self.operand(0, Access::Read);
+        let splits_at_lines = self.name.ends_with("csplit");
+        let prefix = if splits_at_lines {
+            let given: Vec<Attached> = self.values(&["-f", "--prefix"]);
+            given.last().and_then(|value| self.value_field(value))
+        } else {
+            self.field(1).cloned()
+        };
+        let usual = if splits_at_lines { "xx" } else { "x" };
+        match prefix.as_ref().map(|field| (field.text(), &field.source)) {
+            None => self.files.beginning(usual, Access::Write),
+            Some((Some(text), _)) => self.files.beginning(text, Access::Write),
+            Some((None, source)) => self.files.unknown(source, Access::Write),
         }
     }
 
