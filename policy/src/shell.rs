@@ -22,6 +22,7 @@ mod programs;
 mod quote;
 mod reader;
 mod scripts;
+mod sed;
 mod settings;
 mod sockets;
 mod syntax;

@@ -7,7 +7,9 @@ use super::{
     options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
-    reader, scripts, settings, wrappers,
+    reader, scripts,
+    sed::{self, Does},
+    settings, wrappers,
 };
 
 /// Classifies a command by its words.
@@ -188,6 +190,24 @@ fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Esca
             .find(|escape| escape.covers(&found.name, value) || cut_short(escape.option))
             .map(|escape| Escape::new(found.name.clone(), escape.why))
     });
+    // A word taken for an option's value may be an option itself, where the program knows that option without a value, or
+    // with one that may be left out: `make -j --eval=…`.
+    let by_value = || {
+        parsed.options.iter().find_map(|found| {
+            let Attached::Word(at) = found.value else { return None };
+            let word = arguments.get(at).filter(|word| word.literal().is_some_and(is_option))?;
+            let alone = options::parse([word], program.spec);
+            let escape = alone.options.iter().find_map(|option| {
+                let value = match &option.value {
+                    Attached::Text(text) => Some(Some(text.as_str())),
+                    Attached::Nothing => None,
+                    Attached::Word(_) | Attached::Unknown => Some(None),
+                };
+                program.escapes.iter().find(|escape| escape.covers(&option.name, value))
+            })?;
+            Some(Escape::new(escape.option, escape.why))
+        })
+    };
     let by_word = || {
         arguments.iter().filter_map(Word::literal).find_map(|text| {
             // `vim +5` goes to a line.
@@ -198,7 +218,11 @@ fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Esca
             (!line).then(|| Escape::new(text, escape.why))
         })
     };
-    by_option.or_else(by_word)
+    by_option.or_else(by_value).or_else(by_word)
+}
+
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-')
 }
 
 /// Escapes that are no option of their own.
@@ -335,34 +359,23 @@ pub(super) fn takes_script(name: &str) -> bool {
 /// What in a script of sed or awk runs programs or writes files, if its text is certain.
 pub(super) fn script_that_writes(name: &str, arguments: &[Word], parsed: &Parsed) -> Option<String> {
     match name {
-        "sed" | "gsed" => sed_scripts(arguments, parsed)
-            .into_iter()
-            .find(|script| scripts::sed_escapes(script)),
+        "sed" | "gsed" => {
+            let certain = sed::scripts(arguments, parsed)
+                .into_iter()
+                .find(|script| sed::escapes(script));
+            let unsure = || {
+                sed::all_done(arguments, parsed)
+                    .into_iter()
+                    .find(|does| !matches!(does, Does::Reads(_)))
+            };
+            certain.or_else(|| unsure().map(|_| "a script with a value in it".to_owned()))
+        }
         "awk" | "gawk" | "mawk" | "nawk" => {
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));
             scripts::awk_escape(first.and_then(Word::literal)?)
         }
         _ => None,
     }
-}
-
-/// The scripts of a sed command that are certain.
-pub(super) fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
-    let mut scripts = Vec::new();
-    for value in parsed.values(&["-e", "--expression"]) {
-        match value {
-            options::Attached::Word(number) => {
-                scripts.extend(arguments.get(*number).and_then(Word::literal).map(str::to_owned))
-            }
-            options::Attached::Text(text) => scripts.push(text.clone()),
-            _ => {}
-        }
-    }
-    if scripts.is_empty() && !parsed.has(&["-f", "--file", "-e", "--expression"]) {
-        let first = parsed.operands.first().and_then(|number| arguments.get(*number));
-        scripts.extend(first.and_then(Word::literal).map(str::to_owned));
-    }
-    scripts
 }
 
 fn edits_in_place(parsed: &Parsed) -> bool {
@@ -374,8 +387,8 @@ fn edits_in_place(parsed: &Parsed) -> bool {
 
 /// A sed call whose scripts are all known and only edit.
 fn plain_edit(arguments: &[Word], parsed: &Parsed) -> bool {
-    let scripts = sed_scripts(arguments, parsed);
-    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !scripts::sed_escapes(script))
+    let scripts = sed::scripts(arguments, parsed);
+    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed::escapes(script))
 }
 
 /// Whether a program of jq's shows the environment, which holds secrets: `env`, `$ENV`. It does not if the word is a
@@ -430,7 +443,7 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
                 .options
                 .iter()
                 .all(|found| SED_READS.contains(&found.name.as_str()));
-            let scripts = sed_scripts(arguments, parsed);
+            let scripts = sed::scripts(arguments, parsed);
             others && !scripts.is_empty() && scripts.iter().all(|script| scripts::sed_only_prints(script))
         }
         "awk" | "gawk" | "mawk" | "nawk" => {

@@ -75,7 +75,9 @@ impl<'a> Call<'a> {
                 // A script among the arguments that runs or writes what it likes.
                 if class::takes_script(self.name) {
                     let words: Vec<Word> = all.iter().map(|field| field.word.clone()).collect();
-                    if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
+                    if self.name.ends_with("sed") {
+                        self.sed_script(&words);
+                    } else if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
                         self.files.unknown(&script, Access::Write);
                     }
                 }

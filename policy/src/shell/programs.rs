@@ -118,6 +118,8 @@ struct Raw {
     #[serde(default)]
     values: String,
     #[serde(default)]
+    attached: String,
+    #[serde(default)]
     reads: String,
     #[serde(default)]
     writes: String,
@@ -171,7 +173,12 @@ fn compact(raw: Raw) -> Program {
         kind: raw.kind,
         shape: raw.operands,
         strict: raw.flags.is_some(),
-        spec: options::spec(&valued, raw.flags.as_deref().unwrap_or_default(), raw.one_dash),
+        spec: options::spec(
+            &valued,
+            &raw.attached,
+            raw.flags.as_deref().unwrap_or_default(),
+            raw.one_dash,
+        ),
         reads: data::words(&raw.reads),
         writes: data::words(&raw.writes),
         hosts: data::words(&raw.hosts),

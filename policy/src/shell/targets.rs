@@ -82,6 +82,19 @@ impl<'a> Files<'a> {
         );
     }
 
+    /// The files whose names begin with a text: the pieces that `split` writes.
+    pub(super) fn beginning(&mut self, text: &str, access: Access) {
+        let mut glob = String::new();
+        for c in text.chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+                glob.push('\\');
+            }
+            glob.push(c);
+        }
+        glob.push('*');
+        self.text(&Text { text: glob, glob: true }, access);
+    }
+
     /// The working directory.
     pub(super) fn here(&mut self, access: Access) {
         self.name(".", access);

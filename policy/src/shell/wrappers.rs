@@ -232,7 +232,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         entrypoint: data::words(&raw.entrypoint),
         escapes: data::remarked(raw.escapes),
         opaque: data::remarked(raw.opaque),
-        spec: options::spec(&valued, &raw.flags, raw.one_dash),
+        spec: options::spec(&valued, &raw.attached, &raw.flags, raw.one_dash),
     }
 }
 

@@ -100,7 +100,9 @@ impl Walk<'_> {
                     let evaluates = source
                         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
                         .any(risky);
-                    if field.text().is_none() || evaluates {
+                    // `let 'y=a[$(…)]'`: what an index substitutes runs, quoted or not.
+                    let substitutes = source.contains('[') && source.contains(['$', '`']);
+                    if field.text().is_none() || evaluates || substitutes {
                         self.opaque(&source, OpaqueReason::DynamicScript);
                     }
                 }

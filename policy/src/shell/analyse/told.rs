@@ -9,13 +9,13 @@ use super::{
     call::{Call, text},
 };
 use crate::shell::{
-    Context, OpaqueReason, Word, class,
+    Context, OpaqueReason, Word,
     expand::{Field, State},
     git,
     options::{self, Attached},
     programs,
     reader::Read,
-    scripts,
+    sed::{self, Does},
 };
 
 impl Walk<'_> {
@@ -45,6 +45,9 @@ impl Walk<'_> {
                     self.told(&format!("{name} {option}"), &field, call, state)?;
                 }
             }
+        }
+        if matches!(name, "sed" | "gsed") && runs_unknown(own, &parsed) {
+            self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
         }
         for script in scripts_in(name, own, &parsed) {
             self.told(name, &Field::literal(&script), call, state)?;
@@ -83,6 +86,11 @@ impl Walk<'_> {
     }
 }
 
+/// Whether a script of sed's runs what it makes, or is itself not known.
+fn runs_unknown(arguments: &[Word], parsed: &options::Parsed) -> bool {
+    sed::reads_its_script(arguments, parsed) || sed::all_done(arguments, parsed).contains(&Does::RunsUnknown)
+}
+
 /// Commands in the texts that a program is given.
 fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<String> {
     let literal = |value: &Attached| match value {
@@ -92,11 +100,14 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
     };
     match name {
         "sed" | "gsed" => {
-            let scripts = class::sed_scripts(arguments, parsed);
-            scripts
-                .iter()
-                .flat_map(|script| scripts::sed_commands(script))
-                .collect()
+            let does = sed::scripts(arguments, parsed)
+                .into_iter()
+                .flat_map(|script| sed::does(&script));
+            does.filter_map(|does| match does {
+                Does::Runs(command) => Some(command),
+                _ => None,
+            })
+            .collect()
         }
         "awk" | "gawk" | "mawk" | "nawk" => {
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));

@@ -11,8 +11,21 @@ impl Call<'_> {
         let git::Split { folder, verb, rest, .. } = git::split(words);
         let Some(verb) = verb else { return };
         self.files.base = folder.and_then(|number| self.argument(number)).cloned();
+        // The same letter takes a value with one verb and none with another.
+        let (short, attached) = match verb {
+            "log" | "show" | "whatchanged" | "shortlog" => ("nGSLU", "CMBO"),
+            "diff" => ("GSLU", "CMBO"),
+            "blame" | "annotate" => ("LS", "CMU"),
+            "cat-file" | "rm" | "mv" | "hash-object" => ("", ""),
+            "grep" => ("efmABC", "O"),
+            "archive" => ("o", ""),
+            "clone" => ("bocuj", ""),
+            "format-patch" => ("onv", "CMBO"),
+            _ => ("mCcFbGLUo", "S"),
+        };
         let spec = options::Spec {
-            short: "mCcFbSGnLUo",
+            short,
+            attached,
             long: &[
                 "message",
                 "file",
