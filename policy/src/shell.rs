@@ -11,6 +11,7 @@ mod analyse;
 mod class;
 mod constant;
 mod data;
+mod dots;
 mod executing;
 mod expand;
 mod files;

@@ -3,7 +3,7 @@
 //! Which commands need no rule follows what Claude Code was seen to run without one; when in doubt, it is "anything else".
 
 use super::{
-    CommandClass, Word, git,
+    CommandClass, Word, dots, git,
     options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
@@ -269,7 +269,7 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             .enumerate()
             .filter(|(at, _)| parsed.operands.first() != Some(at))
             .filter_map(|(_, word)| word.literal())
-            .find(|text| text.lines().any(is_open_dot_command))
+            .find(|text| text.lines().any(dots::is_open))
             .map(|text| Escape::new(text, "a dot command that is not known to print and set only")),
         "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
@@ -298,57 +298,6 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             }),
         _ => None,
     }
-}
-
-/// Commands of sqlite3's shell that print, or set how it prints; by their whole names, for a shorter one may be another's.
-/// Missing are those that run programs (`.shell`, `.system`, `.excel`, `.www`, `.import |x`, `.output |x`, `.once |x`,
-/// `.read |x`), load code (`.load`), read or write files (`.open`, `.save`, `.backup`, `.clone`, `.restore`, `.archive`,
-/// `.log`, `.trace`, `.session`), or go elsewhere (`.cd`).
-const DOT_COMMANDS: &[&str] = &[
-    "bail",
-    "changes",
-    "check",
-    "databases",
-    "dbinfo",
-    "dump",
-    "echo",
-    "eqp",
-    "exit",
-    "explain",
-    "fullschema",
-    "headers",
-    "help",
-    "indexes",
-    "indices",
-    "limit",
-    "lint",
-    "mode",
-    "nullvalue",
-    "print",
-    "progress",
-    "prompt",
-    "quit",
-    "recover",
-    "schema",
-    "separator",
-    "sha3sum",
-    "show",
-    "stats",
-    "tables",
-    "timeout",
-    "timer",
-    "version",
-    "width",
-];
-
-/// Whether a line is a dot command of sqlite3 that can do more than print.
-fn is_open_dot_command(line: &str) -> bool {
-    let Some(command) = line.trim_start().strip_prefix('.') else {
-        return false;
-    };
-    let name: String = command.chars().take_while(char::is_ascii_alphanumeric).collect();
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    begins && !DOT_COMMANDS.contains(&name.as_str())
 }
 
 /// Whether a program takes a script of sed or awk.

@@ -263,7 +263,6 @@ fn last_of(rule: &Rule) -> &str {
         _ => rule.inner().unwrap_or("**"),
     };
     text.split('/')
-        .filter(|segment| !segment.is_empty() && *segment != "**")
-        .next_back()
+        .rfind(|segment| !segment.is_empty() && *segment != "**")
         .unwrap_or("**")
 }
