@@ -100,8 +100,11 @@ fn the_documents_of_the_cases_come_back() {
                     name: "a case".to_owned(),
                     folder: AbsPath::parse("/home/dev/proj").ok(),
                 };
-                comes_back(&PolicyDocument::parse(text, origin).unwrap());
-                count += 1;
+                // Of a document with a fault, which some rows are about, there is nothing to print.
+                if let Ok(document) = PolicyDocument::parse(text, origin) {
+                    comes_back(&document);
+                    count += 1;
+                }
             }
         }
     }

@@ -85,9 +85,14 @@ impl World<'_> {
     pub(super) fn goes_astray(&self, access: &FileAccess) -> bool {
         let magic = matches!(&access.target, FileTarget::Path(path) if leads_into_a_process(path));
         magic
-            || access.through.iter().any(|folder| {
-                let above = folder.parent().and_then(|above| self.real(&above));
-                above.is_none() || self.real(folder).and_then(AbsPath::parent).as_ref() != above
+            || access.through.iter().any(|folder| match self.real(folder) {
+                // No link leads there, so none leads to what lies above it.
+                Some(real) if real == folder => false,
+                Some(real) => {
+                    let above = folder.parent().and_then(|above| self.real(&above).cloned());
+                    above.is_none() || real.parent() != above
+                }
+                None => true,
             })
     }
 

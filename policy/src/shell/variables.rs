@@ -243,7 +243,6 @@ mod tests {
             "CARGO_TERM_COLOR",
             "LOG_LEVEL",
             "PORT",
-            "MIX_ENV",
             "RUST_LOG",
             "FORCE_COLOR",
             "UV_THREADPOOL_SIZE",

@@ -161,7 +161,8 @@ fn compare(seeds: std::ops::Range<u64>) {
             let judged = judge::judge(&ruleset.plain, &request);
             let (ours, naive) = (ours(&decision), naive(&judged));
             if ours != naive {
-                wrong.push(format!("seed {seed}\n{}", report(&ruleset, &request, &ours, &naive)));
+                let report = report(&ruleset, &request, &ours, &naive);
+                wrong.push(format!("seed {seed}\n{report}\n{:#?}", decision.trace));
             }
             calls += 1;
             for kind in kinds(&decision, &judged, &request) {

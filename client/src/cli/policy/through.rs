@@ -293,7 +293,10 @@ impl<'a> Moved<'a> {
             request::Interactivity::Headless => Interactivity::Headless,
         };
         question.roots = vec![self.text(setting.workspace.root.as_str())];
-        if let Some(home) = &setting.workspace.home {
+        // MCP servers are configured in a home, too, and the daemon knows that of its own user alone. The call of one names no
+        // path, so the case's home says nothing about it.
+        let calls_server = matches!(call.action, Action::Mcp { .. });
+        if let Some(home) = setting.workspace.home.as_ref().filter(|_| !calls_server) {
             question.home = self.text(home.as_str());
         }
         (question.session_allow, question.session_deny) = self.session.clone();

@@ -96,6 +96,12 @@ impl Call<'_> {
                 for field in operands.iter().filter(|_| no_index) {
                     self.file(field, Access::Read);
                 }
+                if verb == "grep" {
+                    // Patterns from a file, whose lines are shown where they match.
+                    for value in parsed.values(&["-f", "--file"]) {
+                        self.git_value(value, arguments, Access::Read);
+                    }
+                }
                 let output = if verb == "archive" {
                     &["--output", "-o"][..]
                 } else {

@@ -33,7 +33,7 @@ impl Call<'_> {
             "unzip" | "funzip" => self.unzip(),
             "patch" | "gpatch" => self.patch(),
             "dd" | "gdd" => self.dd(),
-            "split" | "gsplit" | "csplit" => self.split(),
+            "split" | "gsplit" | "csplit" | "gcsplit" => self.split(),
             "rsync" | "scp" | "sftp" => self.remote_copy(),
             "curl" => self.curl(),
             "wget" => self.wget(),
