@@ -267,9 +267,9 @@ fn rewritten(command: &Command) -> Vec<&str> {
     let Some(program) = command.program_name() else {
         return Vec::new();
     };
-    let operands = words.iter().copied().filter(|word| !word.starts_with('-'));
+    let mut operands = words.iter().copied().filter(|word| !word.starts_with('-'));
     if COPIERS.contains(&program) && words.iter().take(4).any(|word| COPIES.contains(word)) {
-        return operands.last().into_iter().collect();
+        return operands.next_back().into_iter().collect();
     }
     match FORMATTERS.iter().find(|(name, _)| *name == program) {
         Some((_, always)) if *always || words.iter().any(|word| REWRITES.contains(word)) => operands.collect(),
