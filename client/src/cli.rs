@@ -10,6 +10,7 @@ mod decide;
 mod explain;
 mod failure;
 mod faults;
+mod files;
 mod hook;
 mod mcp;
 mod output;

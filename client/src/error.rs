@@ -109,6 +109,10 @@ impl ConnectError {
     #[must_use]
     pub fn class(&self) -> FailureClass {
         match self {
+            // Without a token file no server has been started here: nobody is there.
+            Self::Token(TokenError::Unreadable { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+                FailureClass::CannotReach
+            }
             Self::Token(_) | Self::InvalidAddress { .. } | Self::Unprotected { .. } => FailureClass::Rejected,
             _ => FailureClass::CannotReach,
         }

@@ -68,7 +68,12 @@ impl Token {
             cause,
         };
         let mut text = String::new();
-        fs::File::open(file)
+        // A pipe would be waited for.
+        let regular = || match fs::metadata(file)?.is_file() {
+            true => fs::File::open(file),
+            false => Err(io::Error::other("it is no regular file")),
+        };
+        regular()
             .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
             .map_err(unreadable)?;
         if text.len() as u64 > MAX_FILE_BYTES {
@@ -124,6 +129,7 @@ mod tests {
             fs::write(&file, text).unwrap();
             assert_eq!(Token::read(&file).is_ok(), good, "{text:?}");
         }
+        assert!(matches!(Token::read(folder.path()), Err(TokenError::Unreadable { .. })));
         fs::write(&file, "a".repeat(5000)).unwrap();
         assert!(Token::read(&file).is_err(), "the beginning of another file is no token");
         assert!(matches!(

@@ -282,6 +282,8 @@ fn versions_are_listed_over_all_pages() {
     assert_eq!(fake.run(&["policy", "get", "--version", "9"]).code, Some(1));
     let told = fake.run(&["policy", "get", "--format", "json"]);
     assert_eq!(told.json()["content"], "{ /* text */ }\n");
+    let told = fake.run(&["policy", "get", "--canonical"]);
+    assert_eq!((told.code, told.out.as_str()), (Some(0), "{\n  \"version\": 1\n}\n"));
 }
 
 #[test]

@@ -197,6 +197,86 @@ fn what_an_agent_wrote_cannot_drive_the_terminal() {
 }
 
 #[test]
+fn the_callers_own_line_is_shown_redacted() {
+    let fake = Fake::with(|service| {
+        service.says = Says::effect(Effect::Deny);
+        service.explanation = Arc::new(v1::ExplainResponse {
+            would_be: Effect::Deny.into(),
+            decided_by: v1::DecidedBy::Rule.into(),
+            user_message: "told to the person".into(),
+            ..Default::default()
+        });
+    });
+    let secret = "hunter2hunter2";
+    let line = format!("curl -H 'Authorization: Bearer {secret}' https://a.example");
+    let input = serde_json::json!({ "command": line, "password": secret }).to_string();
+    for arguments in [
+        &["decide", "--", &line][..],
+        &["explain", "--", &line],
+        &["decide", "--tool", "Mystery", "--input", &input],
+        &["explain", "--tool", "Mystery", "--input", &input],
+    ] {
+        let told = fake.run(arguments);
+        assert!(told.out.contains("a.example"), "{told:?}");
+        assert!(
+            !told.out.contains(secret) && !told.err.contains(secret),
+            "{arguments:?}: {told:?}"
+        );
+    }
+    // The control: what is no secret is shown.
+    assert!(fake.run(&["explain", "--", "make hunter2hunter2"]).out.contains(secret));
+}
+
+#[test]
+fn a_flag_that_holds_no_rule_is_named_with_the_word_and_the_way_out() {
+    let fake = Fake::says(Says::effect(Effect::Allow));
+    for (arguments, parts) in [
+        (
+            &["--allowedTools", "Read,bash(ls *)"][..],
+            ["--allowedTools", "`bash(ls *)`", "write `Bash`"],
+        ),
+        (
+            &["--disallowedTools", "Bash(x"],
+            ["--disallowedTools", "`Bash(x`", "close the bracket"],
+        ),
+        (
+            &["--permission-mode", "yolo"],
+            ["--permission-mode", "yolo", "acceptEdits"],
+        ),
+    ] {
+        for command in ["decide", "explain"] {
+            let arguments = [&[command], arguments, &["--", "ls"]].concat();
+            let told = fake.run(&arguments);
+            assert_eq!(told.code, Some(2), "{told:?}");
+            for part in parts {
+                assert!(told.err.contains(part), "{part}: {told:?}");
+            }
+        }
+    }
+    assert!(fake.seen.lock().unwrap().requests.is_empty(), "nothing was asked");
+    let told = fake.run(&["decide", "--allowedTools", "Read,Bash(ls *)", "--", "ls"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+}
+
+#[test]
+fn folders_that_are_none_are_said_to_be_none() {
+    let fake = Fake::says(Says::effect(Effect::Allow));
+    let file = fake.data.path().join("a-file");
+    std::fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    for arguments in [
+        &["decide", "--cwd", file, "--", "ls"][..],
+        &["decide", "--workspace", file, "--", "ls"],
+        &["mcp", "list", "--project", file],
+        &["trust", file],
+    ] {
+        let told = fake.run(arguments);
+        assert_eq!(told.code, Some(1), "{told:?}");
+        assert!(told.err.contains("it is a file, not a directory"), "{told:?}");
+    }
+}
+
+#[test]
 fn hints_say_what_to_do() {
     let fake = Fake::absent();
     golden("no-daemon.txt", &shown(&fake, &fake.run(&["decide", "--", "ls"])));
@@ -205,6 +285,9 @@ fn hints_say_what_to_do() {
     golden("wrong-token.txt", &shown(&fake, &fake.run(&["decide", "--", "ls"])));
     std::fs::remove_file(fake.data.path().join("tokens/agent.token")).unwrap();
     golden("no-token.txt", &shown(&fake, &fake.run(&["decide", "--", "ls"])));
+    for arguments in [&["explain", "--", "ls"][..], &["mcp", "list"], &["status"]] {
+        assert_eq!(fake.run(arguments).code, Some(5), "{arguments:?}");
+    }
 }
 
 #[test]

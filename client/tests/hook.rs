@@ -212,6 +212,21 @@ fn flags_of_the_session_are_sent() {
 }
 
 #[test]
+fn a_flag_that_holds_no_rule_is_no_allow_and_is_named() {
+    let fake = Fake::says(Says::effect(Effect::Allow));
+    let told = fake.run_with(
+        &["hook", "claude", "--allowedTools", "bash(ls *)"],
+        fixture("claude", "PreToolUse.Bash").as_bytes(),
+    );
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(!told.out.contains("\"allow\""), "{told:?}");
+    for part in ["--allowedTools", "bash(ls *)", "write `Bash`"] {
+        assert!(told.out.contains(part), "{part}: {told:?}");
+    }
+    assert!(fake.requests().is_empty());
+}
+
+#[test]
 fn the_flags_of_cursors_command_line_and_the_plan_file_are_sent() {
     for (flags, mode, plan) in [
         (&["--force"][..], v1::Mode::RunEverything, ""),

@@ -129,6 +129,14 @@ fn approving_a_server_takes_a_terminal_and_approves_what_was_shown() {
     }
     at_a_terminal(&fake, &format!("{program} mcp approve --mine"), "yes\n");
     assert_eq!(approved(), ["digest of github", "digest of linear"]);
+    // A server that the project brings is no question as long as the project is not trusted.
+    let told = fake.run(&["mcp", "approve", "theirs"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(
+        told.err.contains("is not trusted") && told.err.contains("`portcullis trust /"),
+        "{told:?}"
+    );
+    fake.seen.lock().unwrap().trusted.push("/".to_owned());
     at_a_terminal(&fake, &format!("{program} mcp approve theirs"), "yes\n");
     assert_eq!(approved().last().unwrap(), "digest of theirs");
     // Nothing left to approve, and nothing of that name.

@@ -177,3 +177,79 @@ fn json_is_one_object_for_each_case_and_one_for_the_summary() {
         "team.jsonc:3 deny `Bash(wget *)`"
     );
 }
+
+/// Runs any command of the program in a folder, with nothing in its environment and nothing to read.
+fn any(folder: &Path, args: &[&str]) -> Told {
+    let output = Command::new(env!("CARGO_BIN_EXE_portcullis"))
+        .args(args)
+        .current_dir(folder)
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Told {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn what_is_no_file_to_read_is_said_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    assert!(made.success());
+    fs::create_dir(at("folder")).unwrap();
+    fs::write(at("latin"), b"{ \"a\": \"\xff\" }").unwrap();
+    fs::write(at("empty"), "").unwrap();
+    fs::write(at("marked"), "\u{feff}{}").unwrap();
+    fs::write(at("crlf"), "{\r\n  \"version\": 1,\r\n}\r\n").unwrap();
+    fs::File::create(at("huge")).unwrap().set_len(64 << 20).unwrap();
+    let commands: [&[&str]; 4] = [
+        &["policy", "test"],
+        &["policy", "lint"],
+        &["policy", "import", "--from", "cursor-desktop"],
+        &["policy", "push", "--team"],
+    ];
+    for command in commands {
+        for (file, part) in [
+            ("pipe", "no regular file; name `-`"),
+            ("/dev/zero", "no regular file; name `-`"),
+            ("folder", "is a directory"),
+            ("latin", "UTF-8"),
+            ("absent", "No such file"),
+            ("huge", "larger than"),
+        ] {
+            let told = any(folder.path(), &[command, &[file]].concat());
+            assert!(matches!(told.code, Some(1 | 2)), "{command:?} {file}: {}", shown(&told));
+            assert!(told.err.contains(part), "{command:?} {file}: {}", shown(&told));
+            assert!(
+                told.err.lines().count() < 12 && told.err.len() < 2000 && told.err.contains(file),
+                "{}",
+                shown(&told)
+            );
+        }
+    }
+    for (command, file, code, part) in [
+        ("test", "empty", 2, "tests nothing"),
+        ("lint", "empty", 2, "the document is empty"),
+        ("lint", "marked", 2, "byte order mark"),
+        ("lint", "crlf", 0, ""),
+    ] {
+        let told = any(folder.path(), &["policy", command, file]);
+        assert_eq!(told.code, Some(code), "{command} {file}: {}", shown(&told));
+        assert!(told.err.contains(part), "{command} {file}: {}", shown(&told));
+    }
+    let told = any(folder.path(), &["policy", "import", "--from", "cursor-desktop", "crlf"]);
+    assert!(told.err.contains("0 faults"), "{}", shown(&told));
+    let told = any(
+        folder.path(),
+        &["policy", "import", "--from", "cursor-desktop", "empty"],
+    );
+    assert!(
+        told.code == Some(2) && told.err.contains("1 fault\n"),
+        "{}",
+        shown(&told)
+    );
+}

@@ -1,9 +1,9 @@
 //! Policy documents.
 
-use portcullis_policy::{AbsPath, DocumentOrigin, Effect, Layer, PolicyDocument};
+use portcullis_policy::{AbsPath, DocumentOrigin, Effect, Layer, PolicyDocument, document::CannotPrint};
 
 /// Any text is a document or has faults, each of which underlines a part of it; what is kept of a faulty document, and of a
-/// document of an agent, never allows more than the whole.
+/// document of an agent, never allows more than the whole; and a document that is printed is read as the same one.
 ///
 /// # Panics
 /// If that does not hold.
@@ -19,6 +19,7 @@ pub fn document(data: &[u8]) {
             Ok(document) => {
                 assert!(document.rules.len() <= PolicyDocument::MAX_RULES);
                 faults(text, &document.warnings);
+                prints(text, &document);
             }
             Err(found) => {
                 assert!(!found.is_empty(), "refused without a reason: {text:?}");
@@ -30,6 +31,17 @@ pub fn document(data: &[u8]) {
             kept.rules.iter().all(|rule| rule.effect != Effect::Allow),
             "what is kept of a faulty document allows something: {text:?}"
         );
+    }
+}
+
+/// What is printed is read as the same document.
+fn prints(text: &str, document: &PolicyDocument) {
+    match document.print() {
+        Ok(printed) => match PolicyDocument::parse(&printed, document.origin.clone()) {
+            Ok(again) => assert!(again.says_the_same_as(document), "{text:?} was printed as\n{printed}"),
+            Err(found) => panic!("{text:?} was printed as\n{printed}\n{found:#?}"),
+        },
+        Err(fault) => assert!(fault == CannotPrint::TooLarge, "{text:?} cannot be printed: {fault}"),
     }
 }
 

@@ -56,6 +56,8 @@ pub const CREDENTIALS: &[Credential] = &[
     kept(&["*.jks"], KEY),
     kept(&["*.keystore"], KEY),
     kept(&[".gnupg"], KEY),
+    // Where containers are given theirs.
+    kept(&["run", "secrets"], TOKEN),
     kept(&[".aws"], CLOUD),
     kept(&[".azure"], CLOUD),
     kept(&[".boto"], CLOUD),

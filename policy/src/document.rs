@@ -6,10 +6,12 @@
 mod allowlists;
 mod examples;
 mod ignore;
-mod keys;
+pub(crate) mod keys;
+pub(crate) mod print;
 mod read;
 pub(crate) mod scan;
 mod schema;
+pub(crate) mod tree;
 
 pub(crate) use examples::covers;
 pub(crate) use scan::Lines;
@@ -18,13 +20,14 @@ use std::{ops::Range, sync::Arc};
 
 pub(crate) use allowlists::in_force;
 pub use allowlists::{Allowlists, AutoRun};
+pub use print::CannotPrint;
 pub use schema::{SCHEMA_ID, schema};
 
 use crate::{
     AbsPath, Effect, Layer, Mode,
     controls::Controls,
     mode::RunSettings,
-    rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern},
+    rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern, Written},
 };
 
 /// Where a document comes from.
@@ -279,6 +282,7 @@ impl RuleList {
                         effect: self.effect,
                     },
                     advice: entry.advice.map(Into::into),
+                    written: Written::spelled(entry.spelling),
                 });
                 Ok(self.document.rules.last())
             }

@@ -15,10 +15,10 @@
 //! Protections of deletion, external files and browser take back an allow of the last three. Whatever is not known takes an allow back. At the end an ask becomes a deny where nobody can be asked.
 
 mod automatic;
+mod below;
 mod commands;
 mod controls;
 mod critical;
-mod executing;
 mod files;
 mod indirect;
 mod names;
@@ -193,6 +193,7 @@ impl World<'_> {
                         .iter()
                         .map(|path| self.judge_named(path, Access::DeleteTree, cover)),
                 );
+                parts.extend(paths.iter().flat_map(|path| self.judge_deleted(path)));
             }
             Action::Search(search) => parts.extend(self.judge_search(search, cover)),
             Action::Fetch { urls } => {
@@ -228,7 +229,7 @@ impl World<'_> {
                     "it stays within the agent",
                 ));
             }
-            Action::Other => parts.push(self.by_tool(tool_allow, ActionClass::UnknownTool, "a tool that is not known")),
+            Action::Other => parts.push(self.judge_other_tool(tool_allow)),
         }
         if parts.is_empty() {
             parts.push(Part::unknown(&call.tool_name, "the call names nothing that it acts on"));

@@ -228,7 +228,17 @@ pub const MAX_BYTES: usize = 1 << 20;
 pub fn import(format: Format, text: &str, origin: DocumentOrigin) -> Imported {
     let mut draft = draft::Draft::new(format, text, origin);
     if text.len() > MAX_BYTES {
-        draft.fault(0..0, "", format!("the file is larger than {} KiB", MAX_BYTES / 1024));
+        draft.fault(0..0, "", format!("the file is larger than {} MiB", MAX_BYTES >> 20));
+        return draft.finish();
+    }
+    // Whether its owner reads such a file is not known, and what reads it in another way could find other rules in it.
+    if let Some(at) = text.find('\0') {
+        draft.fault(at..at + 1, "", "the file holds a NUL byte");
+        return draft.finish();
+    }
+    if text.starts_with(crate::document::scan::BYTE_ORDER_MARK) {
+        let why = "the file begins with a byte order mark; save it as UTF-8 without one";
+        draft.fault(0..crate::document::scan::BYTE_ORDER_MARK.len_utf8(), "", why);
         return draft.finish();
     }
     match format {

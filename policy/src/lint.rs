@@ -214,7 +214,16 @@ impl Linter<'_> {
     }
 
     fn too_broad(&mut self, at: &Placed<'_>) {
-        if let Some((code, reason, fix)) = broad::judge(at.rule) {
+        if let Some((code, reason, mut fix)) = broad::judge(at.rule) {
+            let without_examples = at
+                .rule
+                .written
+                .as_ref()
+                .is_none_or(|written| written.examples.is_empty() && written.counterexamples.is_empty());
+            if without_examples {
+                // Whoever writes them down sees how far the rule reaches, and so does who reads it later.
+                fix.push_str("; if it is meant as it is, show how far it reaches by examples: `match` and `not_match`");
+            }
             self.add(code, at, reason, fix);
         }
     }

@@ -81,9 +81,42 @@ pub struct Rule {
     pub source: RuleRef,
     /// For the agent: what to do instead. From the document's `advice`.
     pub advice: Option<Arc<str>>,
+    /// What its document says about it and no decision needs.
+    pub(crate) written: Option<Box<Written>>,
+}
+
+/// What a document says about a rule that no decision needs: kept so that the document can be printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Its text in the native document, where its source has another.
+    pub(crate) text: Option<Arc<str>>,
+    /// Whose words it is written in.
+    pub(crate) spelling: Spelling,
+    /// Examples that it has to cover.
+    pub(crate) examples: Vec<String>,
+    /// Examples that it must not cover.
+    pub(crate) counterexamples: Vec<String>,
+}
+
+impl Written {
+    /// Says how a rule is spelled; `None` for our own words.
+    pub(crate) fn spelled(spelling: Spelling) -> Option<Box<Self>> {
+        (spelling != Spelling::default()).then(|| {
+            Box::new(Self {
+                spelling,
+                ..Self::default()
+            })
+        })
+    }
 }
 
 impl Rule {
+    /// Its text as a document of ours has it.
+    pub(crate) fn native_text(&self) -> &str {
+        let own = self.written.as_ref().and_then(|written| written.text.as_deref());
+        own.unwrap_or(&self.source.text)
+    }
+
     /// Whether it is a line of an ignore list.
     pub(crate) fn is_ignore_line(&self) -> bool {
         let line = |pattern: &PathPattern| pattern.ignore().is_some();

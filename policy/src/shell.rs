@@ -11,6 +11,8 @@ mod analyse;
 mod class;
 mod constant;
 mod data;
+mod dots;
+mod executing;
 mod expand;
 mod files;
 mod git;
@@ -20,7 +22,10 @@ mod own;
 mod programs;
 mod quote;
 mod reader;
+mod scripts;
+mod sed;
 mod settings;
+mod sockets;
 mod syntax;
 mod targets;
 /// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.
@@ -38,6 +43,9 @@ pub use analyse::analyse;
 pub(crate) use class::always_wraps;
 pub use hidden::visible;
 pub use quote::quote;
+pub use sockets::Socket;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::AbsPath;
 
@@ -48,6 +56,10 @@ pub struct Analysis {
     pub commands: Vec<Command>,
     /// What could not be understood. Not empty means: the line can do more than `commands` says.
     pub opaque: Vec<Opaque>,
+    /// For each `cd` of which all places are known that it may lead to, by its number in `commands`: these places.
+    pub goes: BTreeMap<usize, Vec<AbsPath>>,
+    /// Commands, by number, that may run in another directory than the line begins in.
+    pub moved: BTreeSet<usize>,
 }
 
 /// One simple command.
@@ -65,6 +77,8 @@ pub struct Command {
     pub files: Vec<FileAccess>,
     /// Hosts or URLs it contacts, as far as known.
     pub urls: Vec<String>,
+    /// Connections that its redirections open: `> /dev/tcp/host/80`. Their addresses stand in `urls`, too.
+    pub sockets: Vec<Socket>,
     /// What it is, by the table of known commands.
     pub class: CommandClass,
     /// It runs on another machine or in a container: its words name no files of ours.
@@ -101,6 +115,13 @@ impl Command {
         class::escape(&self.words).map(|escape| escape.why)
     }
 
+    /// The first option by which a build tool, a test runner or their like runs something else than what the project's own
+    /// files say: `cargo --config`, `pytest -p`.
+    #[must_use]
+    pub fn executing_option(&self) -> Option<&'static str> {
+        executing::option(self)
+    }
+
     /// Files that a program which is not known may write, by the usual names of such options: `--output x`, `-o x`.
     ///
     /// Nothing for programs whose options are known: what they write is in `files`.
@@ -116,9 +137,17 @@ impl Command {
     pub fn assignments_harmless(&self) -> bool {
         let reads = matches!(self.program(), Some("read" | "mapfile" | "readarray"));
         self.assignments.iter().all(|assignment| {
-            let harmless = variables::is_harmless(&assignment.name) || (reads && assignment.name == "IFS");
-            harmless && assignment.value.literal().is_some()
+            let value = assignment.value.literal();
+            variables::is_harmless_as(&assignment.name, value) || (reads && assignment.name == "IFS" && value.is_some())
         })
+    }
+
+    /// The folder that `git -C` names, if it names one; `Some(None)` if it is not certain.
+    #[must_use]
+    pub(crate) fn git_folder(&self) -> Option<Option<&str>> {
+        let words = self.words.get(1..).unwrap_or_default();
+        let at = git::split(words).folder?;
+        Some(words.get(at).and_then(Word::literal))
     }
 
     /// Whether what its program writes is made by it from what lies there: a compiler, a converter, a data base.
@@ -175,6 +204,25 @@ impl Word {
             Self::Dynamic { .. } => None,
         }
     }
+
+    /// Whether it surely is no option, whatever it becomes: it begins with a letter, a digit, `.`, `_` or `/`, and is a glob,
+    /// or one text in double quotes.
+    #[must_use]
+    pub(crate) fn is_operand(&self) -> bool {
+        let plain = |text: &str| text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/'));
+        match self {
+            Self::Literal(text) => !text.starts_with('-'),
+            // What is not quoted may be split, and the second word be an option.
+            Self::Dynamic { source, pattern: true } => {
+                plain(source) && !source.contains(['$', '`', '"', '\'', '\\', '~', '<', '>'])
+            }
+            // `"a$@"` and `"a${x[@]}"` are several words.
+            Self::Dynamic { source, pattern: false } => source
+                .strip_prefix('"')
+                .and_then(|text| text.strip_suffix('"'))
+                .is_some_and(|text| plain(text) && !text.contains(['"', '`', '@', '*', '(', '\\'])),
+        }
+    }
 }
 
 /// A leading assignment.
@@ -224,6 +272,9 @@ pub struct FileAccess {
     pub access: Access,
     /// By a redirection, rather than as an operand.
     pub redirection: bool,
+    /// Folders that the path, as it is written, enters and leaves again by `..`: where one of them is a link, the path does
+    /// not lead where its words say.
+    pub through: Vec<AbsPath>,
 }
 
 /// Which file.

@@ -156,6 +156,11 @@ const ACCEPTED: &[(&str, &str, &[&str])] = &[
         "these only look: `command -v`, `jq -f`, `sum`, `cksum`, `uniq` without a second file",
         &["allow1-079", "ro-012", "ro-064", "ro-158", "ro-159"],
     ),
+    (
+        "allow",
+        "these only look: scripts of sed and awk that print, `git --no-pager`, `git ls-tree`",
+        &["ro-017", "ro-020", "ro-198", "ro-218"],
+    ),
     ("ask", "leaving the workspace asks, one level up as well", &["ro-044"]),
     (
         "ask",

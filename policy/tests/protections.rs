@@ -15,7 +15,7 @@ use serde_json::json;
 
 mod common;
 
-use common::{bash, decide, document, edit, path, read, request, rules};
+use common::{bash, call, decide, document, edit, path, read, request, rules};
 
 fn ignore(text: &str) -> Arc<PolicyDocument> {
     let origin = DocumentOrigin {
@@ -323,4 +323,66 @@ fn commands_of_powershell_and_cmd_are_not_read_as_bash() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_not_known_below_a_removed_folder_asks() {
+    let documents = [rules(Layer::Team, &["Bash"], &[], &["Edit(src/gen/**)", "Edit(*.pem)"])];
+    let delete = |folder: &str| {
+        let input = serde_json::json!({ "path": folder });
+        portcullis_policy::call::normalise("cursor", "Delete", input.as_object().unwrap().clone()).unwrap()
+    };
+    for (call, known, not_known) in [
+        (bash("rm -rf cfg"), Verdict::Allow, Verdict::Ask),
+        (bash("mv cfg old"), Verdict::Allow, Verdict::Ask),
+        (delete("cfg"), Verdict::Allow, Verdict::Ask),
+        (bash("rm -rf src"), Verdict::Deny, Verdict::Deny),
+        (delete("src"), Verdict::Deny, Verdict::Deny),
+        (bash("rm cfg"), Verdict::Allow, Verdict::Allow),
+    ] {
+        let mut request = request(call, Mode::Bypass);
+        assert_eq!(decide(&documents, &request).verdict, known, "{:?}", request.call.action);
+        for tree in request.facts.trees.values_mut() {
+            tree.complete = false;
+        }
+        assert_eq!(
+            decide(&documents, &request).verdict,
+            not_known,
+            "{:?}",
+            request.call.action
+        );
+        request.facts.trees.clear();
+        assert_eq!(
+            decide(&documents, &request).verdict,
+            not_known,
+            "{:?}",
+            request.call.action
+        );
+    }
+}
+
+#[test]
+fn a_shell_that_is_not_analysed_passes_no_rule_on_commands() {
+    let powershell = || call("PowerShell", json!({ "command": "Remove-Item x" }));
+    for (allow, ask, deny, mode, expected) in [
+        (&[][..], &[][..], &["Bash(rm *)"][..], Mode::Bypass, Verdict::Ask),
+        (&[], &["Bash(git push *)"], &[], Mode::Bypass, Verdict::Ask),
+        (&["PowerShell"], &[], &["Bash(rm *)"], Mode::Default, Verdict::Ask),
+        (&[], &[], &["Bash"], Mode::Bypass, Verdict::Deny),
+        (&["PowerShell"], &["Bash"], &[], Mode::Default, Verdict::Ask),
+        (&["PowerShell"], &[], &["Edit(x)"], Mode::Default, Verdict::Allow),
+        (&["Bash"], &[], &[], Mode::Default, Verdict::Ask),
+        (&[], &[], &["Bash(rm *)"], Mode::Plan, Verdict::Deny),
+    ] {
+        let documents = [rules(Layer::Team, allow, ask, deny)];
+        let request = request(powershell(), mode);
+        assert_eq!(
+            decide(&documents, &request).verdict,
+            expected,
+            "{allow:?} {ask:?} {deny:?} {mode}"
+        );
+    }
+    let documents = [rules(Layer::Team, &["Mystery"], &[], &["Bash(rm *)"])];
+    let request = request(call("Mystery", json!({ "command": "x" })), Mode::Default);
+    assert_eq!(decide(&documents, &request).verdict, Verdict::Allow);
 }

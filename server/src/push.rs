@@ -48,7 +48,7 @@ pub struct Accepted {
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// It has faults.
-    #[error("the policy has {} faults", .0.len())]
+    #[error("the policy has {} fault{}", .0.len(), if .0.len() == 1 { "" } else { "s" })]
     Faults(Vec<Fault>),
     /// It is no text.
     #[error("the policy is not UTF-8: byte {0} begins no character")]

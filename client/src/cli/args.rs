@@ -334,6 +334,10 @@ pub(crate) enum PolicyCommand {
         /// Which version [default: the active one].
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         version: Option<u64>,
+        /// Print it in the one form that all texts of the same meaning have: keys in order, nothing that holds anyway, no
+        /// comments.
+        #[arg(long)]
+        canonical: bool,
         /// Form of the output.
         #[arg(long, value_enum, default_value_t)]
         format: Format,

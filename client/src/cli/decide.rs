@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fmt::Write as _};
 
 use portcullis_client::{Answer, DecidedBy, Host, HostOptions, Question, RuleRef, TraceEntry, Verdict};
-use portcullis_policy::shell;
+use portcullis_policy::{redact, shell};
 use serde_json::{Map, Value};
 
 use super::{
@@ -22,18 +22,17 @@ pub(crate) async fn main(command: &CallArgs, explain: bool, host: &HostArgs) -> 
         (Some(tool), Some(text)) => {
             let input: Map<String, Value> = serde_json::from_str(text)
                 .map_err(|error| Failure::usage_text(format!("`--input` is not a JSON object: {error}")))?;
-            (
-                Question::tool(&command.agent, &place.cwd, tool, input),
-                format!("{tool} {text}"),
-            )
+            let shown = format!("{tool} {}", redact::json(&Value::Object(input.clone())));
+            (Question::tool(&command.agent, &place.cwd, tool, input), shown)
         }
         _ => {
             let line = line(&command.argv)?;
-            (Question::shell(&command.agent, &place.cwd, &line), line)
+            // What is shown may be copied elsewhere, and what the server answers is redacted, too.
+            (Question::shell(&command.agent, &place.cwd, &line), redact::text(&line))
         }
     };
     question.roots = vec![place.root];
-    command.session.apply(&mut question);
+    command.session.apply(&mut question)?;
     let host = Host::connect(&host.options(HostOptions::DEADLINE)?).await?;
     let answer = if explain {
         host.explain(&question).await?

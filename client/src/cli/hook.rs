@@ -156,7 +156,9 @@ fn answer(
     match step {
         Ok(Step::Answer(value)) => value,
         Ok(Step::Decide(mut question, form)) => {
-            session.apply(&mut question);
+            if let Err(failure) = session.apply(&mut question) {
+                return failed(Asking::about(&question), &failure.line());
+            }
             match decide(&question, options, deadline) {
                 Ok(answer) => form.render(&answer),
                 Err(failure) => failed(Asking::about(&question), &failure.line()),

@@ -3,7 +3,11 @@
 //! A rule names a server; what runs under the name stands in files that others may write. So a person approves each
 //! server once, as it is: command and arguments, or address. What changes asks again.
 
-use std::{fmt::Write as _, fs, io::Write as _, path::PathBuf};
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::Subcommand;
 use portcullis_client::{
@@ -16,6 +20,7 @@ use super::{
     args::{Format, HostArgs},
     confirm::confirmed,
     failure::Failure,
+    files,
     output::{self, printable},
     session,
 };
@@ -86,7 +91,7 @@ pub(crate) async fn main(command: &McpCommand, host: &HostArgs) -> Result<u8, Fa
 
 fn root(project: Option<PathBuf>) -> Result<String, Failure> {
     session::text(match project {
-        Some(path) => fs::canonicalize(&path)
+        Some(path) => files::folder(&path)
             .map_err(|cause| Failure::io(format!("cannot use the project `{}`", path.display()), cause))?,
         None => project_root(
             &std::env::current_dir()
@@ -156,6 +161,11 @@ fn is_meant(server: &McpServer, name: Option<&str>) -> bool {
     }
 }
 
+/// Whether a folder is, or lies in, a project that is trusted.
+fn is_trusted(trusted: &[String], root: &str) -> bool {
+    trusted.iter().any(|project| Path::new(root).starts_with(project))
+}
+
 async fn approve(host: &Host, root: &str, name: Option<&str>) -> Result<u8, Failure> {
     let (servers, failures) = host.mcp_servers(root).await?;
     let meant: Vec<&McpServer> = servers.iter().filter(|server| is_meant(server, name)).collect();
@@ -189,6 +199,20 @@ async fn approve(host: &Host, root: &str, name: Option<&str>) -> Result<u8, Fail
             output::text(&line(server))?;
         }
         return Ok(0);
+    }
+    // Before the question: a yes that counts for nothing is no answer.
+    if let Some(server) = open.iter().find(|server| server.configured_in == McpPlace::Project)
+        && !is_trusted(&host.trusted_projects().await?, root)
+    {
+        return Err(Failure::text(format!(
+            "the project {} brings the MCP server `{}`, and is not trusted",
+            printable(root),
+            printable(&server.name)
+        ))
+        .with_help(format!(
+            "if you trust whoever writes to it: `portcullis trust {}`, then approve the server",
+            printable(root)
+        )));
     }
     let mut question = String::from("Approve for every agent on this host, as they are now:\n");
     for server in &open {

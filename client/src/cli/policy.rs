@@ -5,25 +5,21 @@ mod lint;
 mod test;
 mod through;
 
-use std::{
-    fmt::Write as _,
-    fs,
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{fmt::Write as _, path::Path};
 
 use annotate_snippets::Level;
 use portcullis_client::{
     Server,
     policy::{Fault, Push, Pushed, Version},
 };
-use portcullis_policy::PolicyDocument;
+use portcullis_policy::{DocumentOrigin, Layer, PolicyDocument};
 use serde::Serialize;
 
 use super::{
     args::{Format, HostArgs, PolicyCommand},
     failure::Failure,
     faults::render_parts,
+    files,
     output::{self, printable},
 };
 pub(crate) use import::ImportArgs;
@@ -66,11 +62,15 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
         PolicyCommand::Test(command) => test::main(command, host).await,
         PolicyCommand::Get {
             version,
+            canonical: in_canonical_form,
             format,
             server,
         } => {
             let server = Server::connect(&server.options(host)?).await?;
-            let document = server.policy(version.unwrap_or_default()).await?;
+            let mut document = server.policy(version.unwrap_or_default()).await?;
+            if *in_canonical_form {
+                document.content = canonical(document.version.version, &document.content)?.into_bytes();
+            }
             match format {
                 Format::Text => output::data(&document.content)?,
                 Format::Json => {
@@ -96,23 +96,46 @@ pub(crate) async fn main(command: &PolicyCommand, host: &HostArgs) -> Result<u8,
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |cause| Failure::io(format!("cannot read the policy `{}`", file.display()), cause);
     let most = PolicyDocument::MAX_BYTES as u64;
-    let mut content = Vec::new();
-    let reader: Box<dyn io::Read> = if file == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(fs::File::open(file).map_err(failed)?)
-    };
-    reader.take(most + 1).read_to_end(&mut content).map_err(failed)?;
-    if content.len() as u64 > most {
-        return Err(Failure::usage_text(format!(
-            "the policy `{}` is larger than {} KiB",
+    let content = files::read(file, most)
+        .map_err(|cause| Failure::io(format!("cannot read the policy `{}`", file.display()), cause))?;
+    let content = content.ok_or_else(|| {
+        Failure::usage_text(format!(
+            "the policy `{}` is larger than {}",
             file.display(),
-            most / 1024
+            files::size(most)
+        ))
+    })?;
+    if std::str::from_utf8(&content).is_err() {
+        return Err(Failure::usage_text(format!(
+            "the policy `{}` is not UTF-8",
+            file.display()
         )));
     }
     Ok(content)
+}
+
+/// A version of the team's policy in the form in which documents are printed.
+fn canonical(version: u64, content: &[u8]) -> Result<String, Failure> {
+    let unreadable = |why: String| {
+        Failure::text(format!(
+            "team policy v{version} cannot be printed in canonical form: {why}"
+        ))
+        .with_help("leave `--canonical` out to get it as it was pushed")
+    };
+    let text = std::str::from_utf8(content).map_err(|fault| unreadable(fault.to_string()))?;
+    let origin = DocumentOrigin {
+        layer: Layer::Team,
+        name: format!("team policy v{version}"),
+        folder: None,
+    };
+    let document = PolicyDocument::parse(text, origin).map_err(|faults| {
+        unreadable(faults.first().map_or_else(
+            || "it has faults".to_owned(),
+            |fault| format!("line {}: {}", fault.line, fault.message),
+        ))
+    })?;
+    document.print().map_err(|fault| unreadable(fault.to_string()))
 }
 
 fn show_push(push: &Push, pushed: &Pushed, format: Format) -> Result<u8, Failure> {

@@ -42,10 +42,10 @@ const IMPATIENT: u32 = 3;
 pub(crate) async fn main(command: &RunArgs, host: &HostArgs) -> Result<u8, Failure> {
     let argv = decide::words(&command.argv)?;
     let place = command.place.find()?;
-    let shown = portcullis_policy::shell::quote(&argv);
+    let shown = portcullis_policy::redact::text(&portcullis_policy::shell::quote(&argv));
     let mut question = Question::command("cli", &place.cwd, argv, command.timeout);
     question.roots = vec![place.root];
-    command.session.apply(&mut question);
+    command.session.apply(&mut question)?;
     let host = Host::connect(&host.options(HostOptions::DEADLINE)?).await?;
     let answer = host.decide(&question).await?;
     let permit = match answer.into_permit() {

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use portcullis_client::{Mode, Question, question::Interactivity, question::project_root};
+use portcullis_policy::{EffectiveRuleset, verdict::Effect};
 
 use super::{
     args::{PlaceArgs, SessionArgs},
     failure::Failure,
+    files,
 };
 
 impl SessionArgs {
@@ -20,7 +22,10 @@ impl SessionArgs {
     }
 
     /// Adds the session's rules, and its mode and interactivity where the flags name them.
-    pub(crate) fn apply(&self, question: &mut Question) {
+    ///
+    /// # Errors
+    /// If a rule is none: with the flag that holds it. Then the question is as it was, but for what the other flags say.
+    pub(crate) fn apply(&self, question: &mut Question) -> Result<(), Failure> {
         if let Some(mode) = self.mode() {
             question.mode = Some(mode);
         }
@@ -36,9 +41,35 @@ impl SessionArgs {
             question.interactivity = Interactivity::Headless;
         }
         question.approve_mcp_servers = self.approve_mcps;
-        question.session_allow = self.allowed_tools.iter().flat_map(|rules| split(rules)).collect();
-        question.session_deny = self.disallowed_tools.iter().flat_map(|rules| split(rules)).collect();
+        question.session_allow = rules("--allowedTools", &self.allowed_tools, Effect::Allow)?;
+        question.session_deny = rules("--disallowedTools", &self.disallowed_tools, Effect::Deny)?;
+        Ok(())
     }
+}
+
+/// The rules of a flag, each checked as the server will check it.
+fn rules(flag: &str, words: &[String], effect: Effect) -> Result<Vec<String>, Failure> {
+    let rules: Vec<String> = words.iter().flat_map(|rules| split(rules)).collect();
+    let read = match effect {
+        Effect::Allow => EffectiveRuleset::session_document(&rules, &[]),
+        Effect::Ask | Effect::Deny => EffectiveRuleset::session_document(&[], &rules),
+    };
+    let Err(faults) = read else {
+        return Ok(rules);
+    };
+    // Each rule stands on a line of its own.
+    let first = faults.first();
+    let rule = first.and_then(|fault| rules.get(usize::try_from(fault.line).ok()?.checked_sub(1)?));
+    let message = first.map_or("it cannot be read", |fault| fault.message.as_str());
+    let text = match rule {
+        Some(rule) => format!("`{flag}` holds `{rule}`, which cannot be used: {message}"),
+        None => format!("`{flag}` cannot be used: {message}"),
+    };
+    let hint = first.and_then(|fault| fault.hint.clone());
+    Err(Failure::usage_text(text).with_help(hint.unwrap_or_else(|| {
+        "write rules as `Tool` or `Tool(specifier)`, separated by commas or blanks, such as `Bash(git log *),Read`"
+            .to_owned()
+    })))
 }
 
 /// Splits at commas and blanks, never inside parentheses.
@@ -78,7 +109,7 @@ impl PlaceArgs {
             } else {
                 current()?.join(path)
             };
-            std::fs::canonicalize(&path)
+            files::folder(&path)
                 .map_err(|cause| Failure::io(format!("cannot use the directory `{}`", path.display()), cause))
         };
         let cwd = match &self.cwd {

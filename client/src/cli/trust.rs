@@ -8,6 +8,7 @@ use super::{
     args::{Format, HostArgs, TrustArgs},
     confirm::confirmed,
     failure::Failure,
+    files,
     output::{self, printable},
     session,
 };
@@ -35,7 +36,7 @@ pub(crate) async fn main(command: &TrustArgs, host: &HostArgs) -> Result<u8, Fai
         return Ok(0);
     }
     let root = match &command.path {
-        Some(path) => fs::canonicalize(path)
+        Some(path) => files::folder(path)
             .map_err(|cause| Failure::io(format!("cannot use the project `{}`", path.display()), cause))?,
         None => project_root(
             &std::env::current_dir()

@@ -56,6 +56,21 @@ pub enum NetworkMode {
     AllowAll,
 }
 
+impl NetworkMode {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::SandboxJsonOnly, Self::SandboxJsonPlusDefaults, Self::AllowAll];
+
+    /// Its word in a document.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::SandboxJsonOnly => "sandbox_json_only",
+            Self::SandboxJsonPlusDefaults => "sandbox_json_plus_defaults",
+            Self::AllowAll => "allow_all",
+        }
+    }
+}
+
 /// What a server is denied by; at least one of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSelector {
@@ -78,6 +93,8 @@ pub enum LaunchPattern {
 /// stands for all further words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandPattern {
+    /// As written, word by word.
+    written: Box<[Box<str>]>,
     words: Vec<TextPattern>,
     open: bool,
     /// The whole as a text, for a deny.
@@ -87,6 +104,8 @@ pub struct CommandPattern {
 /// A pattern over an address: `https://*.corp.example/mcp/*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlPattern {
+    /// As written.
+    text: Box<str>,
     scheme: String,
     host: HostPattern,
     port: Option<String>,
@@ -105,6 +124,7 @@ impl CommandPattern {
     pub fn from_words<'w>(words: impl Iterator<Item = &'w str>) -> Option<Self> {
         let mut words: Vec<&str> = words.collect();
         let joined = TextPattern::parse(&words.join(" "));
+        let written = words.iter().map(|word| Box::from(*word)).collect();
         let open = words.len() > 1 && words.last() == Some(&"*");
         if open {
             words.pop();
@@ -115,10 +135,16 @@ impl CommandPattern {
             return None;
         }
         Some(Self {
+            written,
             words: words.iter().map(|word| TextPattern::parse(word)).collect(),
             open,
             joined,
         })
+    }
+
+    /// Its words as written.
+    pub(crate) fn written(&self) -> &[Box<str>] {
+        &self.written
     }
 
     /// Whether it covers a command, word by word.
@@ -161,11 +187,17 @@ impl UrlPattern {
         };
         let host = HostPattern::parse(host).map_err(|(_, message, _)| message)?;
         Ok(Self {
+            text: text.into(),
             scheme,
             host,
             port,
             path: TextPattern::parse(if path.is_empty() { "/" } else { path }),
         })
+    }
+
+    /// As written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether it covers an address. One that could be read in several ways is covered by none.

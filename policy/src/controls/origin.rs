@@ -20,6 +20,8 @@ pub struct BrowserControls {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginPattern {
     https: Option<bool>,
+    /// As written.
+    text: Box<str>,
     host: HostPattern,
     port: Option<u16>,
 }
@@ -58,7 +60,17 @@ impl OriginPattern {
         let (host, port) = split_port(rest).ok_or((all, "the port is no number".to_owned(), None))?;
         let host = HostPattern::parse(host)
             .map_err(|(span, message, hint)| (start + span.start..start + span.end, message, hint))?;
-        Ok(Self { https, host, port })
+        Ok(Self {
+            https,
+            text: text.into(),
+            host,
+            port,
+        })
+    }
+
+    /// As written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     fn names(&self, https: bool, host: &str) -> bool {

@@ -147,6 +147,11 @@ fn usual_name(host: String) -> String {
 }
 
 impl RepositoryPattern {
+    /// As written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Reads a pattern.
     ///
     /// # Errors

@@ -119,6 +119,7 @@ impl RuleList {
                     effect: Effect::Deny,
                 },
                 advice: None,
+                written: None,
             });
         }
         Ok(())

@@ -7,31 +7,31 @@ use crate::Layer;
 
 /// An object of a document.
 #[derive(Debug)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// What messages call it: `` `permissions` ``.
-    pub(super) place: &'static str,
+    pub(crate) place: &'static str,
     /// Its keys.
-    pub(super) keys: &'static [Key],
+    pub(crate) keys: &'static [Key],
     /// Keys that must be there.
-    pub(super) required: &'static [&'static str],
+    pub(crate) required: &'static [&'static str],
 }
 
 /// One key of an object.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// As written.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// What it means, for people who hover over it in an editor.
-    pub(super) about: &'static str,
+    pub(crate) about: &'static str,
     /// Who may write it.
-    pub(super) layers: Layers,
+    pub(crate) layers: Layers,
     /// What its value looks like.
-    pub(super) shape: Shape,
+    pub(crate) shape: Shape,
 }
 
 /// The layers whose documents may hold a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layers {
+pub(crate) enum Layers {
     /// All.
     All,
     /// The team's alone.
@@ -40,7 +40,7 @@ pub(super) enum Layers {
 
 impl Layers {
     /// Whether a document of this layer may hold the key.
-    pub(super) fn include(self, layer: Layer) -> bool {
+    pub(crate) fn include(self, layer: Layer) -> bool {
         match self {
             Self::All => true,
             Self::Team => layer >= Layer::Team,
@@ -50,7 +50,7 @@ impl Layers {
 
 /// What a value looks like.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Anything; not looked at.
     Any,
     /// The number 1: the version of the format.
@@ -104,10 +104,10 @@ const fn section(place: &'static str, keys: &'static [Key]) -> Section {
 }
 
 /// Longest `name` and `advice`, in bytes: people read them.
-pub(super) const MAX_WORDS: usize = 1000;
+pub(crate) const MAX_WORDS: usize = 1000;
 
 /// A whole document.
-pub(super) const DOCUMENT: Section = section(
+pub(crate) const DOCUMENT: Section = section(
     "the policy",
     &[
         // References to a schema are what editors need to help; they say nothing.
@@ -167,7 +167,7 @@ pub(super) const DOCUMENT: Section = section(
 );
 
 /// `mcp`.
-pub(super) const MCP: Section = section(
+pub(crate) const MCP: Section = section(
     "`mcp`",
     &[
         team(
@@ -190,7 +190,7 @@ const COMMAND: &str =
 const URL: &str = "Its address: `https://mcp.corp.example/*`.";
 
 /// An entry of `mcp.servers`.
-pub(super) const MCP_SERVER: Section = section(
+pub(crate) const MCP_SERVER: Section = section(
     "an entry of `mcp.servers`",
     &[
         team("name", Shape::Text(MAX_WORDS), NAME),
@@ -206,7 +206,7 @@ pub(super) const MCP_SERVER: Section = section(
 );
 
 /// An entry of `mcp.deny`.
-pub(super) const MCP_DENIED: Section = section(
+pub(crate) const MCP_DENIED: Section = section(
     "an entry of `mcp.deny`",
     &[
         team("name", Shape::Text(MAX_WORDS), NAME),
@@ -216,7 +216,7 @@ pub(super) const MCP_DENIED: Section = section(
 );
 
 /// `tools` of an entry of `mcp.servers`.
-pub(super) const MCP_TOOLS: Section = section(
+pub(crate) const MCP_TOOLS: Section = section(
     "`tools`",
     &[
         team("allow", Shape::Texts, "Only these of its tools are permitted."),
@@ -230,7 +230,7 @@ pub(super) const MCP_TOOLS: Section = section(
 );
 
 /// `repositories`.
-pub(super) const REPOSITORIES: Section = section(
+pub(crate) const REPOSITORIES: Section = section(
     "`repositories`",
     &[
         team(
@@ -244,7 +244,7 @@ pub(super) const REPOSITORIES: Section = section(
 );
 
 /// `browser`.
-pub(super) const BROWSER: Section = section(
+pub(crate) const BROWSER: Section = section(
     "`browser`",
     &[
         team(
@@ -257,7 +257,7 @@ pub(super) const BROWSER: Section = section(
 );
 
 /// `models`.
-pub(super) const MODELS: Section = section(
+pub(crate) const MODELS: Section = section(
     "`models`",
     &[
         team("allowed", Shape::Texts, "Only these models are permitted."),
@@ -266,19 +266,19 @@ pub(super) const MODELS: Section = section(
 );
 
 /// `permissions`.
-pub(super) const PERMISSIONS: Section = section(
+pub(crate) const PERMISSIONS: Section = section(
     "`permissions`",
     &[
-        key(
-            "allow",
-            Shape::Rules,
-            "Calls that need no question. Deny and ask rules go before it.",
-        ),
-        key("ask", Shape::Rules, "Calls that need a person's yes in every mode."),
         key(
             "deny",
             Shape::Rules,
             "Calls that are refused, whatever another rule, layer or mode says.",
+        ),
+        key("ask", Shape::Rules, "Calls that need a person's yes in every mode."),
+        key(
+            "allow",
+            Shape::Rules,
+            "Calls that need no question. Deny and ask rules go before it.",
         ),
         key(
             "defaultMode",
@@ -294,7 +294,7 @@ pub(super) const PERMISSIONS: Section = section(
 );
 
 /// `modes`.
-pub(super) const MODES: Section = section(
+pub(crate) const MODES: Section = section(
     "`modes`",
     &[
         team(
@@ -311,7 +311,7 @@ pub(super) const MODES: Section = section(
 );
 
 /// `protections`.
-pub(super) const PROTECTIONS: Section = section(
+pub(crate) const PROTECTIONS: Section = section(
     "`protections`",
     &[
         key(
@@ -338,7 +338,7 @@ pub(super) const PROTECTIONS: Section = section(
 );
 
 /// `locks`.
-pub(super) const LOCKS: Section = section(
+pub(crate) const LOCKS: Section = section(
     "`locks`",
     &[team(
         "managedRulesOnly",
@@ -348,7 +348,7 @@ pub(super) const LOCKS: Section = section(
 );
 
 /// `sandbox`.
-pub(super) const SANDBOX: Section = section(
+pub(crate) const SANDBOX: Section = section(
     "`sandbox`",
     &[
         key(
@@ -365,7 +365,7 @@ pub(super) const SANDBOX: Section = section(
 );
 
 /// `ignore`.
-pub(super) const IGNORE: Section = section(
+pub(crate) const IGNORE: Section = section(
     "`ignore`",
     &[
         key(
@@ -382,7 +382,7 @@ pub(super) const IGNORE: Section = section(
 );
 
 /// `autoRun`.
-pub(super) const AUTO_RUN: Section = section(
+pub(crate) const AUTO_RUN: Section = section(
     "`autoRun`",
     &[
         key("allow_instructions", Shape::Texts, "Sentences that say what may run."),
@@ -395,7 +395,7 @@ pub(super) const AUTO_RUN: Section = section(
 );
 
 /// `when` of a rule.
-pub(super) const WHEN: Section = section(
+pub(crate) const WHEN: Section = section(
     "`when`",
     &[
         key("modes", Shape::Modes, "The rule only holds in these modes."),
@@ -413,7 +413,7 @@ pub(super) const WHEN: Section = section(
 );
 
 /// A rule as an object.
-pub(super) const RULE: Section = Section {
+pub(crate) const RULE: Section = Section {
     place: "a rule",
     required: &["rule"],
     keys: &[

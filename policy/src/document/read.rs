@@ -622,7 +622,17 @@ impl<'a> Reader<'a> {
             };
             let text = rule.source.text.clone();
             match examples::covers(rule, example) {
-                Some(covers) if covers == expected => {}
+                Some(covers) if covers == expected => {
+                    if let Some(rule) = self.list.document.rules.last_mut() {
+                        let written = rule.written.get_or_insert_default();
+                        let list = if expected {
+                            &mut written.examples
+                        } else {
+                            &mut written.counterexamples
+                        };
+                        list.push(example.to_owned());
+                    }
+                }
                 Some(true) => {
                     self.fault(
                         range(element),

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    executing,
+    below,
     files::Cover,
     ourselves,
     part::Part,
@@ -139,7 +139,7 @@ impl World<'_> {
         } else if let Some(id) = self.perhaps_denied(command) {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
-        } else if let Some(id) = self.told_command(command) {
+        } else if let Some(id) = self.told_command(line, command) {
             let why = "it is told to run a text that seems to be a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
         } else {
@@ -149,6 +149,9 @@ impl World<'_> {
         for access in self.accesses(command) {
             let cover = self.cover(reach, command, &access);
             let part = match &access.target {
+                FileTarget::Path(path) if self.goes_astray(&access) => {
+                    self.judge_unknown(path.as_str(), access.access, cover)
+                }
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
                 FileTarget::Pattern { folder, pattern } => {
                     self.judge_pattern(folder, pattern, access.access, access.redirection, cover)
@@ -156,15 +159,25 @@ impl World<'_> {
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
             // What is moved is gone from its place and not lost.
-            let moved = access.access == Access::Delete && moves(command);
+            let moved = access.access == Access::Delete && below::moves(command);
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
+        let everything = match reach {
+            Reach::Everything(id) => Some(id),
+            _ => None,
+        };
+        parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_copies(command).map(|part| part.through(&seen)));
+        parts.extend(
+            self.judge_taken_along(command)
+                .into_iter()
+                .map(|part| part.through(&seen)),
+        );
         parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
     }
@@ -294,6 +307,9 @@ impl World<'_> {
             .all(|assignment| texts::assignment_is_private(&assignment.name));
         if command.words.is_empty() && private {
             Part::by_mode(self, ActionClass::NoProgram, subject, "it runs no program")
+        } else if !command.words.is_empty() {
+            let what = "a command whose program is not known";
+            Part::by_mode(self, ActionClass::OtherCommand, subject, what)
         } else {
             let what = "it sets a variable that programs may look at";
             Part::by_mode(self, ActionClass::OtherCommand, subject, what)
@@ -318,10 +334,10 @@ impl World<'_> {
             command.class
         };
         if class == CommandClass::Other {
-            return other("a command", subject);
+            return other(&what_it_is(command), subject);
         }
         if identity {
-            return other("a command that runs as somebody else", subject);
+            return other("a command that runs as somebody else, or elsewhere", subject);
         }
         if class == CommandClass::Function && command.assignments_harmless() {
             let why = "it only runs a function of this line, whose commands are judged by themselves";
@@ -342,7 +358,7 @@ impl World<'_> {
                 if !self.repository_is_quiet() {
                     let what = "git may run programs that the repository's configuration names";
                     other(what, subject)
-                } else if self.moved_before(analysis, index) {
+                } else if analysis.moved.contains(&index) || !self.git_is_here(command) {
                     other("git in another folder, whose configuration is not known", subject)
                 } else {
                     Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks")
@@ -355,9 +371,11 @@ impl World<'_> {
                 Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it goes to another folder")
             }
             CommandClass::ChangeDirectory => {
-                let inside = self
-                    .folder_after(analysis, index, command)
-                    .is_some_and(|folder| self.is_inside(&folder));
+                let certain = analysis.goes.get(&index);
+                let inside = certain.is_some_and(|folders| folders.iter().all(|folder| self.is_inside(folder)))
+                    || self
+                        .folder_after(analysis, index, command)
+                        .is_some_and(|folder| self.is_inside(&folder));
                 let class = if inside {
                     ActionClass::ReadInside
                 } else {
@@ -391,12 +409,22 @@ impl World<'_> {
         folder_of_cd(&here, command)
     }
 
-    /// Whether the line changes to another folder before a command.
-    fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
-        analysis.commands.iter().take(index).any(|before| {
-            before.class == CommandClass::ChangeDirectory
-                && folder_of_cd(&self.workspace, before).is_none_or(|folder| folder != self.workspace.cwd)
+    /// Whether the folder that `git -C` names, if it names one, is the working directory.
+    fn git_is_here(&self, command: &Command) -> bool {
+        command.git_folder().is_none_or(|folder| {
+            folder.and_then(|text| resolve(&self.workspace, text)).as_ref() == Some(&self.workspace.cwd)
         })
+    }
+
+    /// Where the changes of folder of a line lead, if all are known.
+    pub(super) fn folder_at_the_end(&self, analysis: &Analysis) -> Option<AbsPath> {
+        let mut here = self.workspace.clone();
+        for command in &analysis.commands {
+            if command.class == CommandClass::ChangeDirectory {
+                here.cwd = folder_of_cd(&here, command).filter(|_| command.program() == Some("cd"))?;
+            }
+        }
+        Some(here.cwd)
     }
 
     fn cover(&self, reach: Reach, command: &Command, access: &FileAccess) -> Cover {
@@ -507,25 +535,37 @@ pub(super) fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
 }
 
-/// Whether a command moves files.
-fn moves(command: &Command) -> bool {
-    let git = || command.words.get(1).and_then(Word::literal) == Some("mv");
-    match command.program_name() {
-        Some("mv") => true,
-        Some("git") => git(),
-        _ => false,
-    }
-}
-
 /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
 fn escapes(command: &Command) -> bool {
     let Some(option) = command.escape_option() else {
-        return executing::option(command).is_some();
+        return command.executing_option().is_some();
     };
     let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
     let mut words = command.words.iter().filter_map(Word::literal);
     command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
+}
+
+/// What a command that is not known to look is, and why a rule with `*` for its program would not cover it.
+fn what_it_is(command: &Command) -> String {
+    if !command.assignments_harmless() {
+        let names: Vec<&str> = command
+            .assignments
+            .iter()
+            .map(|assignment| assignment.name.as_str())
+            .collect();
+        return format!(
+            "a command with {}, which can change what it does, so a rule has to name it",
+            names.join(", ")
+        );
+    }
+    let option = command
+        .escape_option()
+        .or_else(|| command.executing_option().map(str::to_owned));
+    match option.filter(|option| escapes(command) && option.starts_with('-')) {
+        Some(option) => format!("a command with `{option}`, which a rule with `*` does not cover"),
+        None => "a command".to_owned(),
+    }
 }
 
 /// A command for people: with its assignments.

@@ -36,11 +36,7 @@ impl World<'_> {
 
     /// `chmod -R` and its kin on the root, a home folder, or what lies around the workspace.
     pub(super) fn judge_tree_change(&self, command: &Command) -> Option<Part> {
-        let program = command.program_name()?;
-        let recursive = command.words.iter().skip(1).filter_map(Word::literal).any(|word| {
-            word == "--recursive" || (word.starts_with('-') && !word.starts_with("--") && word.contains('R'))
-        });
-        if !CHANGERS.contains(&program) || !recursive {
+        if !changes_whole_trees(command) {
             return None;
         }
         let around = |path: &crate::AbsPath| protected::holds_more_than_the_workspace(path, &self.workspace);
@@ -62,6 +58,18 @@ impl World<'_> {
             });
         critical.then(|| Part::by_mode(self, ActionClass::Critical, &command.text, TREE))
     }
+}
+
+/// Whether a command changes owner, mode or attributes of what it is given and all that lies below.
+pub(super) fn changes_whole_trees(command: &Command) -> bool {
+    let recursive =
+        command.words.iter().skip(1).filter_map(Word::literal).any(|word| {
+            word == "--recursive" || (word.starts_with('-') && !word.starts_with("--") && word.contains('R'))
+        });
+    recursive
+        && command
+            .program_name()
+            .is_some_and(|program| CHANGERS.contains(&program))
 }
 
 /// The same as a fork bomb in another language: a loop around `fork`.

@@ -37,7 +37,7 @@ enum Plan {
 
 /// Verbs whose deny and ask rules speak about an access: a path that must not be read must not be changed either, and
 /// one that must not be changed must not be deleted.
-fn verbs(access: Access) -> &'static [PathVerb] {
+pub(super) fn verbs(access: Access) -> &'static [PathVerb] {
     match access {
         Access::Read => &[PathVerb::Read],
         Access::Write => &[PathVerb::Edit, PathVerb::Read],
@@ -63,7 +63,7 @@ fn guard_of(access: Access, inside: bool) -> Option<Guard> {
     }
 }
 
-fn noun(access: Access) -> &'static str {
+pub(super) fn noun(access: Access) -> &'static str {
     match access {
         Access::Read => "reads",
         Access::Write => "writes",
@@ -97,6 +97,16 @@ fn can_reach(pattern: &str, own: &AbsPath, whole_tree: bool) -> bool {
     plain::meet(&ours.iter().collect::<Vec<_>>(), &theirs)
 }
 
+/// Whether it is the output of a command that lists all that lies here: `$(ls -A)`.
+fn lists_all(source: &str) -> bool {
+    let inner = source
+        .strip_prefix("$(")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .or_else(|| source.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')));
+    let mut words = inner.unwrap_or_default().split_whitespace();
+    matches!(words.next(), Some("ls" | "dir" | "find")) && words.all(|word| word.starts_with('-') || word == ".")
+}
+
 impl World<'_> {
     fn ids(&self, access: Access, effect: Effect) -> impl Iterator<Item = RuleId> {
         verbs(access)
@@ -116,7 +126,13 @@ impl World<'_> {
     }
 
     /// The strictest deny or ask of one effect that covers a path, of those in `ids`.
-    fn covering(&self, path: &AbsPath, ids: &[RuleId], effect: Effect, verbs: &[PathVerb]) -> Option<RuleId> {
+    pub(super) fn covering(
+        &self,
+        path: &AbsPath,
+        ids: &[RuleId],
+        effect: Effect,
+        verbs: &[PathVerb],
+    ) -> Option<RuleId> {
         let mut ids = self.on_verbs(ids, effect, verbs).into_iter();
         ids.find(|id| self.deny_covers(*id, path))
     }
@@ -151,6 +167,8 @@ impl World<'_> {
             if self.is_own(path, whole_tree) {
                 let what = if self.is_own(path, false) {
                     "it belongs to Portcullis itself"
+                } else if protected::is_critical(path, &self.workspace) {
+                    "deleting it would take more along than anybody means, and what belongs to Portcullis itself lies in it"
                 } else {
                     "what belongs to Portcullis itself lies in it"
                 };
@@ -279,7 +297,14 @@ impl World<'_> {
         redirection: bool,
         cover: Cover,
     ) -> Part {
-        let subject = format!("{} {pattern}", noun(access));
+        let subject = match pattern.strip_suffix("/what find finds") {
+            Some(below) => format!(
+                "{} what find finds in {}",
+                noun(access),
+                if below.is_empty() { "/" } else { below }
+            ),
+            None => format!("{} {pattern}", noun(access)),
+        };
         let spellings = self.spellings(folder, pattern);
         let whole_tree = access == Access::DeleteTree;
         let reaches = |own: &AbsPath| {
@@ -372,6 +397,22 @@ impl World<'_> {
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
         let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
+        if !inside && self.is_inside(folder) {
+            let what =
+                "which files of the workspace these are is not known, and one of them may be a link that leads outside";
+            return Part::by_mode(
+                self,
+                if access == Access::Read {
+                    ActionClass::ReadOutside
+                } else {
+                    ActionClass::EditOutside
+                },
+                subject,
+                what,
+            )
+            .guarded(guard_of(access, inside))
+            .unless_unknown(known, unknown);
+        }
         let secret = credentials::holds_pattern(pattern).or_else(|| self.real(folder).and_then(credentials::holds));
         self.by_place(inside, access, secret, subject)
             .guarded(guard_of(access, inside))
@@ -401,7 +442,7 @@ impl World<'_> {
     /// Judges an access to a path that is only known when the line runs.
     pub(super) fn judge_unknown(&self, source: &str, access: Access, cover: Cover) -> Part {
         let subject = format!("{} {source}", noun(access));
-        let why = "which file it is, is only known at run time; it could be one of";
+        let why = "which file it is, is only known at run time; it could be a case for";
         if access != Access::Read {
             if protected::may_be_raw_device(source) {
                 return Part::by_mode(self, ActionClass::Critical, subject, RAW_DEVICE);
@@ -415,7 +456,7 @@ impl World<'_> {
                 return Part::by_mode(self, ActionClass::Protected, subject, &what);
             }
             let deletes = matches!(access, Access::Delete | Access::DeleteTree);
-            let everything = access == Access::DeleteTree && self.can_be_critical(source);
+            let everything = deletes && self.can_be_critical(source);
             let behind_variable = source
                 .split_once('$')
                 .is_some_and(|(_, rest)| rest.contains(['/', '*']));
@@ -459,12 +500,19 @@ impl World<'_> {
         part.unless_unknown(!may_be_protected, "which file it is, is only known at run time")
     }
 
-    /// Whether words that are only known at run time say enough to fear for a folder that is critical: the working
-    /// directory by another name (`$(pwd)`, `~+`), somebody's home (`~root`), or what is left if the variable is empty
+    /// Whether words that are only known at run time say enough to fear for a folder that is critical: all of a folder that
+    /// is not known (`.`, `..`, `*` after `cd $D`), the working directory by another name (`$(pwd)`, `~+`), somebody's home (`~root`), or what is left if the variable is empty
     /// (`/$X`, `./$X`).
     pub(super) fn can_be_critical(&self, source: &str) -> bool {
         let text: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
         if text.starts_with('~') && !text.contains('/') {
+            return true;
+        }
+        let all = |segment: &str| segment.chars().all(|c| "*.?[!^]{,}".contains(c));
+        if text.contains(['.', '*']) && text.split('/').all(all) {
+            return true;
+        }
+        if lists_all(&text) {
             return true;
         }
         let Some((before, _)) = text.split_once(['$', '`']) else {
@@ -473,7 +521,7 @@ impl World<'_> {
         if before.is_empty() {
             let places = [
                 "pwd",
-                "OLDPWD",
+                "PWD",
                 "HOME",
                 "--show-toplevel",
                 "realpath",
@@ -497,6 +545,7 @@ impl World<'_> {
     /// Judges a path in the agent's own words.
     pub(super) fn judge_named(&self, text: &str, access: Access, cover: Cover) -> Part {
         match self.resolve(text) {
+            Some(path) if super::touched::leads_into_a_process(&path) => self.judge_unknown(text, access, cover),
             Some(path) => self.judge_path(&path, access, cover),
             None => Part::unknown(
                 format!("{} {text}", noun(access)),

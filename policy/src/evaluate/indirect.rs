@@ -6,7 +6,7 @@
 
 use crate::{
     AbsPath, DecidedBy, Verdict,
-    shell::{Access, Analysis, Command, Context, FileTarget, Word},
+    shell::{Access, Analysis, Command, CommandClass, Context, FileTarget, Word},
 };
 
 use super::{commands::is_feeder, files::Cover, part::Part, touched::is_search_with_tests, world::World};
@@ -42,8 +42,16 @@ impl World<'_> {
                 .filter(|command| sends(analysis, command, way))
                 .flat_map(|command| command.words.iter().skip(1).filter_map(Word::literal))
                 .filter(|word| !word.starts_with('-'))
-                .chain(lists_all_here(analysis, way).then_some("."))
                 .take(MAX_WORDS);
+            if lists_all_here(analysis, way) {
+                // In the folder where the line went to, if that is known.
+                let part = match self.folder_at_the_end(analysis) {
+                    Some(folder) => self.judge_path(&folder, access, Cover::None),
+                    None => self.judge_unknown(".", access, Cover::None),
+                };
+                let matters = matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);
+                parts.extend((part.verdict != Verdict::Allow && matters).then_some(part));
+            }
             for path in words.filter_map(|word| self.resolve(word)) {
                 let part = self.judge_path(&path, access, Cover::None);
                 let matters = matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);
@@ -142,7 +150,10 @@ fn lists_all_here(analysis: &Analysis, way: Way) -> bool {
     };
     way == Way::Input
         && analysis.commands.iter().any(lists)
-        && analysis.commands.iter().all(|command| lists(command) || fed(command))
+        && analysis
+            .commands
+            .iter()
+            .all(|command| lists(command) || fed(command) || command.class == CommandClass::ChangeDirectory)
 }
 
 /// Whether a command's words can go that way.

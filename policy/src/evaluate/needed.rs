@@ -11,7 +11,7 @@ use crate::{
     shell::{CommandClass, FileTarget},
 };
 
-use super::{commands, controls, trees, world::resolve};
+use super::{below, commands, controls, trees, world::resolve};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
@@ -30,7 +30,11 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
     match action {
         Action::Shell { command } => line(command, workspace, &mut needed),
         Action::Read { path } => needed.paths(named(path)),
-        Action::Edit { paths } | Action::Delete { paths } => needed.paths(paths.iter().filter_map(named)),
+        Action::Edit { paths } => needed.paths(paths.iter().filter_map(named)),
+        Action::Delete { paths } => paths
+            .iter()
+            .filter_map(named)
+            .for_each(|folder| needed.tree(trees::Wanted { folder, deep: true })),
         Action::Search(Search::Files { path, pattern }) => {
             let base = match path {
                 Some(path) => named(path),
@@ -101,10 +105,18 @@ impl Needed {
             self.paths.insert(path);
         }
     }
+
+    fn tree(&mut self, wanted: trees::Wanted) {
+        self.paths([wanted.folder.clone()]);
+        if self.trees.len() < MAX_TREES || self.trees.contains_key(&wanted.folder) {
+            *self.trees.entry(wanted.folder).or_default() |= wanted.deep;
+        }
+    }
 }
 
 fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
     let analysis = commands::analyse(workspace, command);
+    needed.paths(analysis.goes.values().flatten().cloned());
     for command in &analysis.commands {
         if let Some(program) = command.program() {
             if program.contains('/') {
@@ -121,11 +133,16 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Pattern { folder, .. } => Some(folder.clone()),
             FileTarget::Unknown(_) => None,
         }));
-        for wanted in trees::wanted(command, |text| resolve(workspace, text)) {
-            needed.paths([wanted.folder.clone()]);
-            if needed.trees.len() < MAX_TREES || needed.trees.contains_key(&wanted.folder) {
-                *needed.trees.entry(wanted.folder).or_default() |= wanted.deep;
-            }
+        needed.paths(command.files.iter().flat_map(|access| access.through.iter().cloned()));
+        needed.paths(
+            command
+                .files
+                .iter()
+                .flat_map(|access| access.through.iter().filter_map(AbsPath::parent)),
+        );
+        let read = trees::wanted(command, |text| resolve(workspace, text));
+        for wanted in read.into_iter().chain(below::wanted(command)) {
+            needed.tree(wanted);
         }
         // An address of a file is read like one.
         needed.paths(command.urls.iter().filter_map(|url| file_behind(url)));

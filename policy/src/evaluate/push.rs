@@ -23,7 +23,11 @@ pub(super) fn spellings(words: &[Word]) -> Vec<String> {
     }
     let (mut force, mut lease, mut delete, mut mirror) = (false, false, false, false);
     let mut operands: Vec<&str> = Vec::new();
-    let mut rest = rest.iter().filter_map(Word::literal);
+    // A word with a wildcard (`+refs/heads/*`) is most often one that no file is called, so git gets it as it stands.
+    let mut rest = rest.iter().map(|word| match word {
+        Word::Literal(text) => text.as_str(),
+        Word::Dynamic { source, .. } => source.trim_start_matches(['"', '\'']),
+    });
     while let Some(word) = rest.next() {
         if word == "--" {
             operands.extend(rest.by_ref());
@@ -107,6 +111,7 @@ mod tests {
             "push --forc origin main",
             "push origin +main",
             "push origin +HEAD:refs/heads/main",
+            "push origin +refs/heads/main:refs/heads/main",
             "push -o ci.skip --force origin main",
         ] {
             assert_eq!(of(line), ["git push --force origin main"], "{line}");

@@ -205,10 +205,10 @@ fn git_verb(command: &Command) -> Option<&str> {
 
 /// Why a command does not fit into the sandbox, if it does not.
 fn misfit(command: &Command) -> Option<&'static str> {
-    let program = command.program_name()?;
     if !command.urls.is_empty() {
         return Some("it names a host, and the sandbox has no network");
     }
+    let program = command.program_name()?;
     if program == "git" && git_verb(command).is_some_and(|verb| GIT_REMOTE.contains(&verb)) {
         return Some(Need::Network.describe());
     }

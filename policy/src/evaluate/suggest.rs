@@ -15,7 +15,7 @@ use crate::{
     shell::{self, Command, CommandClass, Word, quote},
 };
 
-use super::{executing, told};
+use super::told;
 
 /// Programs with the subcommands whose further words may be free. `?` stands for one plain word, such as a script's name.
 const FREE: &[(&str, &[&str])] = &[
@@ -151,7 +151,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
     if !command.assignments.is_empty()
         || command.class == CommandClass::Wrapper
         || command.escape_option().is_some()
-        || executing::option(command).is_some()
+        || command.executing_option().is_some()
     {
         return Vec::new();
     }
@@ -302,7 +302,9 @@ fn candidates(rule: &str, matcher: &Matcher) -> Vec<String> {
             };
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             let base = path.trim_end_matches("/**").trim_end_matches("/*");
-            let beside = if folder.is_empty() {
+            let beside = if folder.is_empty() && path.starts_with('/') {
+                "/other".to_owned()
+            } else if folder.is_empty() {
                 "other".to_owned()
             } else {
                 format!("{folder}/other")

@@ -198,7 +198,8 @@ pub(super) fn with_any_program(command: &Command, words: usize) -> String {
 
 /// What a deny or ask is compared with.
 pub(super) fn wide(command: &Command) -> Vec<String> {
-    if is_plain(command) {
+    let of_git = command.program_name().is_some_and(|name| name.starts_with("git-"));
+    if is_plain(command) && !of_git {
         return vec![command.text.clone()];
     }
     all_wide(command)
@@ -223,6 +224,11 @@ fn all_wide(command: &Command) -> Vec<String> {
         if name == "git" {
             spellings.push(with(without_git_options(rest)));
         }
+        // `git-push`, as it lies in git's own folder.
+        if let Some(verb) = name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
+            let git = [Word::Literal("git".to_owned()), Word::Literal(verb.to_owned())];
+            spellings.push(git.into_iter().chain(rest.iter().cloned()).collect());
+        }
     }
     let mut out = vec![command.text.clone()];
     for words in &spellings {
@@ -241,9 +247,22 @@ fn all_wide(command: &Command) -> Vec<String> {
     unique(out)
 }
 
+/// What stands before the first wildcard of a word: `pus` of `pus[h]`, which is `push` where a file has that name. `None` for
+/// a word that begins with a wildcard, as names of files do that are meant as such.
+fn known_beginning(source: &str) -> Option<&str> {
+    if source.contains(['"', '\'', '\\', '$', '`', '/', '{']) {
+        return None;
+    }
+    let at = source.find(['*', '?', '['])?;
+    source.get(..at).filter(|before| !before.is_empty())
+}
+
 /// The known pieces of a command that holds words only known at run time; `None` if it holds none.
 pub(super) fn pieces(command: &Command) -> Option<Vec<String>> {
-    let unknown = |word: &Word| matches!(word, Word::Dynamic { pattern: false, .. });
+    let unknown = |word: &Word| match word {
+        Word::Literal(_) => false,
+        Word::Dynamic { pattern, source } => !pattern || known_beginning(source).is_some(),
+    };
     if !command.words.iter().any(unknown) {
         return None;
     }
@@ -255,6 +274,10 @@ pub(super) fn pieces(command: &Command) -> Option<Vec<String>> {
         }
         match word {
             Word::Dynamic { pattern: false, .. } => pieces.push(String::new()),
+            Word::Dynamic { source, .. } if known_beginning(source).is_some() => {
+                last.push_str(known_beginning(source).unwrap_or_default());
+                pieces.push(String::new());
+            }
             Word::Literal(text) if index == 0 => last.push_str(text.rsplit('/').next().unwrap_or_default()),
             Word::Literal(text) | Word::Dynamic { source: text, .. } => last.push_str(text),
         }
@@ -275,6 +298,7 @@ fn without_git_options(rest: &[Word]) -> &[Word] {
                 | "--exec-path"
                 | "--super-prefix"
                 | "--config-env"
+                | "--attr-source"
         );
         if takes_value {
             rest = behind.get(1..).unwrap_or_default();
@@ -388,6 +412,7 @@ mod tests {
             seen_through: Vec::new(),
             files: Vec::new(),
             urls: Vec::new(),
+            sockets: Vec::new(),
             class: CommandClass::Other,
             remote: false,
         }
@@ -459,8 +484,8 @@ mod tests {
 
     #[test]
     fn a_rule_may_name_the_assignment() {
-        let run = command("npm run dev", &["npm", "run", "dev"], &[("PORT", "1")]);
-        assert!(covers("PORT=1 npm run dev", &run, Effect::Allow));
+        let run = command("npm run dev", &["npm", "run", "dev"], &[("HOST", "1")]);
+        assert!(covers("HOST=1 npm run dev", &run, Effect::Allow));
         assert!(!covers("npm run dev", &run, Effect::Allow));
         assert!(covers("npm run dev", &run, Effect::Deny));
     }

@@ -10,10 +10,10 @@ use crate::{
     protected,
     rule::PathVerb,
     ruleset::RuleId,
-    shell::{Command, Word},
+    shell::{Access, Command, Word},
 };
 
-use super::{part::Part, world::World};
+use super::{files::Cover, part::Part, world::World};
 
 /// Languages whose programs stand in an argument.
 pub(super) const INTERPRETERS: &[&str] = &[
@@ -25,14 +25,17 @@ pub(super) const INTERPRETERS: &[&str] = &[
     "elixir",
     "erl",
     "gawk",
+    "ghc",
     "groovy",
     "guile",
     "julia",
     "lua",
+    "luajit",
     "mawk",
     "nawk",
     "node",
     "nodejs",
+    "ocaml",
     "octave",
     "osascript",
     "perl",
@@ -46,6 +49,32 @@ pub(super) const INTERPRETERS: &[&str] = &[
     "scala",
     "tclsh",
 ];
+/// Programs that run or read what their texts say, and are no languages that a rule could be too wide for.
+const ALSO: &[&str] = &[
+    "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3",
+];
+/// Programs that read their own commands from their input, and how a line of them runs a program.
+const CONSOLES: &[&str] = &[
+    "dc", "duckdb", "ed", "ex", "expect", "ftp", "gdb", "gmake", "gnuplot", "lftp", "lldb", "make", "mariadb", "mutt",
+    "mysql", "nvim", "psql", "sed", "sftp", "sqlite3", "tclsh", "tmux", "vi", "vim",
+];
+/// Programs whose input can be a shell's.
+const SHELLS_INSIDE: &[&str] = &["docker", "kubectl", "nerdctl", "oc", "podman", "script", "wsl"];
+/// Programs whose commands, given as one word, write and read files: `vim -c 'w file'`.
+const EDITORS: &[&str] = &["ex", "gdb", "lldb", "nvim", "vi", "vim"];
+const CONSOLE_CALLS: &[&str] = &[
+    "\\!",
+    "!",
+    ".shell ",
+    ".system ",
+    "1e ",
+    "exec ",
+    "platform shell ",
+    "run-shell ",
+    "shell ",
+    "spawn ",
+    "system ",
+];
 /// What code that runs commands holds, in one of these languages.
 const CALLS: &[&str] = &[
     "exec",
@@ -58,6 +87,14 @@ const CALLS: &[&str] = &[
     "system",
     "`",
     "%x",
+    ".shell",
+    ".system",
+    "\\!",
+    "Command",
+    "process",
+    "syscmd",
+    "os:cmd",
+    ".command",
     "| \"",
 ];
 /// Programs, with their verb, that run the command after it.
@@ -72,6 +109,8 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("cross-env", &[]),
     ("dbus-run-session", &[]),
     ("direnv", &["exec"]),
+    ("docker", &["exec"]),
+    ("docker", &["run"]),
     ("dotenv", &[]),
     ("entr", &[]),
     ("expect", &[]),
@@ -82,9 +121,11 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("git", &["bisect", "run"]),
     ("git", &["rebase"]),
     ("git", &["submodule", "foreach"]),
+    ("go", &["run"]),
     ("gosu", &[]),
     ("hatch", &["run"]),
     ("hyperfine", &[]),
+    ("kubectl", &["exec"]),
     ("ltrace", &[]),
     ("make", &[]),
     ("mise", &["exec"]),
@@ -101,9 +142,12 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("perf", &["stat"]),
     ("pipenv", &["run"]),
     ("pkexec", &[]),
+    ("pipx", &["run"]),
     ("pnpm", &["dlx"]),
     ("pnpm", &["exec"]),
     ("pnpx", &[]),
+    ("podman", &["exec"]),
+    ("podman", &["run"]),
     ("poetry", &["run"]),
     ("prlimit", &[]),
     ("proxychains4", &[]),
@@ -126,7 +170,15 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("nvim", &[]),
     ("watchexec", &[]),
     ("xvfb-run", &[]),
+    ("yarn", &["dlx"]),
     ("yarn", &["exec"]),
+];
+/// Lines of a patch that name a file, and what happens to it.
+const PATCHED: &[(&str, Access)] = &[
+    ("*** Add File: ", Access::Write),
+    ("*** Delete File: ", Access::Delete),
+    ("*** Move to: ", Access::Write),
+    ("*** Update File: ", Access::Write),
 ];
 /// Most places of a text that are looked at.
 const MAX_PLACES: usize = 4096;
@@ -135,11 +187,23 @@ const MAX_BEGINNING: usize = 1024;
 
 impl World<'_> {
     /// A deny or ask on commands that the texts of a command may be a case for.
-    pub(super) fn told_command(&self, command: &Command) -> Option<RuleId> {
+    ///
+    /// A program without a file to run takes its text from the line's here-document, so all of the line is looked through.
+    pub(super) fn told_command(&self, line: &str, command: &Command) -> Option<RuleId> {
         if !self.has_scoped_shell_rule() {
             return None;
         }
-        let told = told(command);
+        let mut told = told(command);
+        if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
+            told.push(line.to_owned());
+        }
+        let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
+        if line.contains("<<") && is(CONSOLES) {
+            told.extend(console_commands(line));
+        }
+        if line.contains("<<") && is(SHELLS_INSIDE) {
+            told.extend(line.lines().skip(1).take(MAX_PLACES).map(|text| text.trim().to_owned()));
+        }
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
         let ids = self.rules.index().commands(texts.iter().copied());
         let meets = |effect| {
@@ -159,8 +223,13 @@ impl World<'_> {
     ) -> impl Iterator<Item = Part> + 'c {
         let interprets = interpreter(command);
         let sed = matches!(command.program_name(), Some("sed" | "gsed"));
-        let told = move |word: &&str| (interprets && is_code(word)) || (sed && sed_names_files(word));
-        let fed = interprets && line.contains("<<") && words(command).all(|word| word.starts_with('-'));
+        let edits = command
+            .program_name()
+            .is_some_and(|name| EDITORS.contains(&name) || ALSO.contains(&name));
+        let told = move |word: &&str| {
+            (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
+        };
+        let fed = is_fed(line, command);
         words(command)
             .filter(told)
             .chain(fed.then_some(line))
@@ -168,6 +237,21 @@ impl World<'_> {
             .filter(|text| text.len() > 1 && text.contains(['.', '/']))
             .take(MAX_PLACES)
             .filter_map(|text| self.judge_told_file(text, &self.resolve(text)?))
+            .chain(self.judge_patched(line, command))
+    }
+
+    /// Files that a patch in the line changes, if the command is `apply_patch`: they stand inside the text.
+    fn judge_patched<'c>(&'c self, line: &'c str, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
+        let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
+        line.split(['\n', '\'', '"'])
+            .filter(move |_| patches)
+            .filter_map(|text| {
+                let (access, name) = PATCHED
+                    .iter()
+                    .find_map(|(begin, access)| text.trim_start().strip_prefix(begin).map(|name| (*access, name)))?;
+                Some(self.judge_named(name.trim(), access, Cover::None))
+            })
+            .take(MAX_PLACES)
     }
 
     fn judge_told_file(&self, text: &str, path: &AbsPath) -> Option<Part> {
@@ -186,8 +270,30 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
     command.words.iter().skip(1).filter_map(Word::literal)
 }
 
+/// Whether its program text comes from a here-document of the line, or a here-string.
+fn is_fed(line: &str, command: &Command) -> bool {
+    let names_input = || words(command).any(|word| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0"));
+    interpreter(command) && line.contains("<<") && (names_input() || words(command).all(|word| word.starts_with('-')))
+}
+
+/// What the lines of a here-document run, if a program reads its own commands from it.
+fn console_commands(line: &str) -> impl Iterator<Item = String> + '_ {
+    let quoted = line.split(['\n', '\'', '"', ';']);
+    line.lines().chain(quoted).take(MAX_PLACES).filter_map(|text| {
+        // A recipe of make.
+        if let Some(rest) = text.strip_prefix('\t') {
+            return Some(rest.trim_start_matches(['@', '-', '+']).trim_start().to_owned());
+        }
+        let text = text.trim_start();
+        let call = CONSOLE_CALLS.iter().find(|call| text.starts_with(**call))?;
+        text.get(call.len()..).map(|rest| rest.trim_start().to_owned())
+    })
+}
+
 fn interpreter(command: &Command) -> bool {
-    command.program_name().is_some_and(is_interpreter)
+    command
+        .program_name()
+        .is_some_and(|name| is_interpreter(name) || ALSO.contains(&name))
 }
 
 /// Whether a program runs the text of its arguments or its input.
@@ -215,8 +321,24 @@ pub(super) fn runs_another(words: &[&str]) -> bool {
         .any(|(name, verbs)| name == program && *name != "make" && rest.starts_with(verbs))
 }
 
+/// What a script of sed gives to a shell by the flag `e`: `s/a/rm -rf x/e`.
+fn run_by_sed(script: &str) -> Vec<String> {
+    let mark = script.split_once('s').and_then(|(_, rest)| rest.chars().next());
+    let Some(mark) = mark.filter(|mark| !mark.is_alphanumeric()) else {
+        return Vec::new();
+    };
+    let parts: Vec<&str> = script.split(mark).take(MAX_PLACES).collect();
+    let runs = parts.iter().skip(3).any(|flags| {
+        let flags = flags.split([';', '}', '\n', ' ']).next().unwrap_or_default();
+        flags.contains('e') && flags.chars().all(|c| c.is_ascii_alphanumeric())
+    });
+    let parts = parts.into_iter().filter(|_| runs);
+    parts.map(str::to_owned).collect()
+}
+
 fn is_code(word: &str) -> bool {
-    word.contains(['(', '"', '\'', '`', '<', '>'])
+    // Commands of data bases' consoles begin with a dot or a backslash: `.read x`, `\copy t from x`.
+    word.contains(['(', '"', '\'', '`', '<', '>']) || (word.starts_with(['.', '\\']) && word.contains(' '))
 }
 
 /// The texts of a command that may be commands themselves.
@@ -227,10 +349,17 @@ fn told(command: &Command) -> Vec<String> {
     if interpreter(command) {
         return words(command)
             .filter(|word| is_code(word) && CALLS.iter().any(|call| word.contains(call)))
-            .map(str::to_owned)
+            .flat_map(|word| std::iter::once(word.to_owned()).chain(console_commands(word)))
             .collect();
     }
     let mut out = Vec::new();
+    if program == "git" {
+        // A transport that is a command: `ext::sh -c …`.
+        out.extend(words(command).filter_map(|word| word.split_once("ext::").map(|(_, run)| run.to_owned())));
+    }
+    if matches!(program, "sed" | "gsed") {
+        out.extend(words(command).flat_map(run_by_sed));
+    }
     if let Some(option) = command.escape_option() {
         let mut words = words(command);
         while let Some(word) = words.next() {
@@ -288,6 +417,8 @@ fn beginnings(text: &str) -> Vec<&str> {
         let end = rest.find(closes).unwrap_or(rest.len());
         out.push(rest.trim_end());
         out.extend(rest.get(..end).map(str::trim_end));
+        // Makefile text: `$(shell rm x)`.
+        out.extend(rest.get(..end).and_then(|text| text.strip_prefix("shell ")));
     }
     out.retain(|text| !text.is_empty());
     out
@@ -301,7 +432,7 @@ mod tests {
     fn a_long_text_costs_no_more_than_its_bounds() {
         let long = "(é".repeat(500_000);
         let found = beginnings(&long);
-        assert!(found.len() <= 2 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
+        assert!(found.len() <= 3 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
     }
 
     #[test]

@@ -13,6 +13,22 @@ use crate::{
 
 use super::{files::Cover, part::Part, world::World};
 
+/// Tools that give a text to a shell whose language is not analysed, or type it into one that runs; in lower case.
+const FOREIGN_SHELLS: &[&str] = &[
+    "cmd",
+    "powershell",
+    "pwsh",
+    "send_to_terminal",
+    "write_bash",
+    "write_powershell",
+    "write_stdin",
+];
+
+/// Whether a tool is a shell that is not analysed.
+fn is_foreign_shell(tool: &str) -> bool {
+    FOREIGN_SHELLS.contains(&tool.to_ascii_lowercase().as_str())
+}
+
 /// Most choices of a file pattern in braces that are looked at.
 const MAX_EXAMPLES: usize = 64;
 
@@ -60,6 +76,32 @@ impl World<'_> {
             Some(id) => Part::by_rule(self, id, name),
             None => Part::by_mode(self, class, name, what).suggest(tool_suggestion(name)),
         }
+    }
+
+    /// A tool that is not known; or one that gives a text to a shell which is not analysed, and could so run what a rule on
+    /// commands is about.
+    pub(super) fn judge_other_tool(&self, allow: Option<RuleId>) -> Part {
+        let name = &self.request.call.tool_name;
+        if !is_foreign_shell(name) {
+            return self.by_tool(allow, ActionClass::UnknownTool, "a tool that is not known");
+        }
+        let index = self.rules.index();
+        let for_all = |effect| {
+            index
+                .every_command(effect)
+                .iter()
+                .copied()
+                .find(|id| self.rule(*id).is_some())
+        };
+        if let Some(id) = for_all(Effect::Deny).or_else(|| for_all(Effect::Ask)) {
+            return Part::by_rule(self, id, name);
+        }
+        let part = self.by_tool(allow, ActionClass::UnknownTool, "a shell whose lines are not analysed");
+        let hides = self.has_scoped_shell_rule();
+        part.unless_unknown(
+            !hides,
+            "it is a shell whose lines are not analysed, and could hide a command that a rule is about",
+        )
     }
 
     /// The first of some rules that covers the call, in the order deny, ask, allow.

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
     controls::Remote,
+    mode::ActionClass,
     protected::Switches,
-    rule::{Matcher, PathVerb, Rule, file_of, host_of},
+    rule::{Matcher, PathVerb, Rule, file_of, host_of, is_deceptive},
+    ruleset::RuleId,
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
@@ -16,6 +18,8 @@ use super::{commands::is_feeder, files::Cover, part::Part, world::World};
 const MAX_NAME: usize = 4096;
 /// Most words of a command that are noted because a rule on files may be about them; one settles the answer.
 const MAX_NAMED: usize = 16;
+/// What stands for the names that `find` finds.
+pub(super) const FOUND: &str = "what find finds";
 /// Programs that look, and whose words may be texts rather than names of files.
 const TEXTS: &[&str] = &[
     "[", "[[", "awk", "basename", "dirname", "echo", "egrep", "expr", "fgrep", "find", "gfind", "grep", "gsed", "jq",
@@ -38,7 +42,7 @@ impl World<'_> {
                 if let FileTarget::Path(folder) = &access.target
                     && (by_name || for_old_things(folder))
                 {
-                    let pattern = format!("{}/what find finds", folder.as_str().trim_end_matches('/'));
+                    let pattern = format!("{}/{FOUND}", folder.as_str().trim_end_matches('/'));
                     access.target = FileTarget::Pattern {
                         folder: folder.clone(),
                         pattern,
@@ -48,9 +52,10 @@ impl World<'_> {
             }
             // Where rules are about files, what is found may be one of them.
             accesses.extend(found.then(|| FileAccess {
-                target: FileTarget::Unknown("what find finds".to_owned()),
+                target: FileTarget::Unknown(FOUND.to_owned()),
                 access: Access::Delete,
                 redirection: false,
+                through: Vec::new(),
             }));
         }
         let fed = command
@@ -69,9 +74,26 @@ impl World<'_> {
                 target: FileTarget::Unknown("names from the input".to_owned()),
                 access: Access::Read,
                 redirection: false,
+                through: Vec::new(),
             });
         }
         accesses
+    }
+
+    /// Whether a path leads elsewhere than its words say: `..` behind a link leaves the folder that the link points to, and
+    /// the links below `/proc` lead to what belongs to a process.
+    pub(super) fn goes_astray(&self, access: &FileAccess) -> bool {
+        let magic = matches!(&access.target, FileTarget::Path(path) if leads_into_a_process(path));
+        magic
+            || access.through.iter().any(|folder| match self.real(folder) {
+                // No link leads there, so none leads to what lies above it.
+                Some(real) if real == folder => false,
+                Some(real) => {
+                    let above = folder.parent().and_then(|above| self.real(&above).cloned());
+                    above.is_none() || real.parent() != above
+                }
+                None => true,
+            })
     }
 
     /// Denies and asks on hosts hold for commands that contact them; allows do not, for a command does more than fetch.
@@ -101,6 +123,35 @@ impl World<'_> {
                 )),
                 None => None,
             }
+        })
+    }
+
+    /// A connection that a redirection opens (`> /dev/tcp/host/80`) is a contact that no rule on the program and none on
+    /// files speaks about: only a rule for every command allows it, or the mode. Denies and asks on files still count.
+    pub(super) fn judge_sockets<'c>(
+        &'c self,
+        command: &'c Command,
+        everything: Option<RuleId>,
+    ) -> impl Iterator<Item = Part> + 'c {
+        command.sockets.iter().map(move |socket| {
+            let subject = format!("opens a connection to {}", socket.host.as_ref().unwrap_or(&socket.name));
+            let path = AbsPath::root().join(&socket.name);
+            let verbs = [PathVerb::Edit, PathVerb::Read];
+            if let Some(id) = self.narrowed(&path, &self.rules_on(&path), &verbs) {
+                return Part::by_rule(self, id, subject);
+            }
+            let part = match everything {
+                Some(id) => Part::by_rule(self, id, subject),
+                None => Part::by_mode(
+                    self,
+                    ActionClass::Fetch,
+                    subject,
+                    "a redirection that opens a connection",
+                ),
+            };
+            let host = host_contacted(&socket.url).filter(|_| socket.host.is_some());
+            let known = host.is_some_and(|host| !is_deceptive(&host));
+            part.unless_unknown(known, "which host it connects to cannot be told")
         })
     }
 
@@ -150,6 +201,7 @@ impl World<'_> {
         command
             .named_outputs()
             .into_iter()
+            .chain(rewritten(command))
             .take(MAX_NAMED)
             .filter_map(move |text| {
                 let path = self.resolve(text)?;
@@ -166,6 +218,62 @@ impl World<'_> {
                     "an option seems to name it as output, which is a case for",
                 ))
             })
+    }
+}
+
+/// Programs that copy from elsewhere by one of their subcommands.
+const COPIERS: &[&str] = &[
+    "aws", "az", "docker", "gcloud", "gh", "gsutil", "hg", "kubectl", "mc", "nerdctl", "oc", "podman", "rclone",
+    "s3cmd", "svn",
+];
+/// Those subcommands.
+const COPIES: &[&str] = &[
+    "checkout", "clone", "copy", "copyto", "cp", "download", "export", "get", "mv", "rsync", "sync",
+];
+/// Programs that rewrite the files they are given, when told to by one of the options below, or always.
+const FORMATTERS: &[(&str, bool)] = &[
+    ("autopep8", false),
+    ("biome", false),
+    ("black", true),
+    ("clang-format", false),
+    ("dos2unix", true),
+    ("eslint", false),
+    ("gofmt", false),
+    ("goimports", false),
+    ("isort", true),
+    ("prettier", false),
+    ("rubocop", false),
+    ("ruff", true),
+    ("rustfmt", true),
+    ("shfmt", false),
+    ("stylelint", false),
+    ("yapf", false),
+];
+const REWRITES: &[&str] = &[
+    "-A",
+    "-a",
+    "-i",
+    "-w",
+    "--autocorrect",
+    "--fix",
+    "--in-place",
+    "--write",
+];
+
+/// Files that a command writes as operands, where that is not in the tables: the target of a copy from elsewhere, what a
+/// formatter is given.
+fn rewritten(command: &Command) -> Vec<&str> {
+    let words: Vec<&str> = command.words.iter().skip(1).filter_map(Word::literal).collect();
+    let Some(program) = command.program_name() else {
+        return Vec::new();
+    };
+    let mut operands = words.iter().copied().filter(|word| !word.starts_with('-'));
+    if COPIERS.contains(&program) && words.iter().take(4).any(|word| COPIES.contains(word)) {
+        return operands.next_back().into_iter().collect();
+    }
+    match FORMATTERS.iter().find(|(name, _)| *name == program) {
+        Some((_, always)) if *always || words.iter().any(|word| REWRITES.contains(word)) => operands.collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -207,6 +315,9 @@ fn is_search_by_age(command: &Command) -> bool {
     command.program_name() == Some("find") && command.words.iter().filter_map(Word::literal).any(test)
 }
 
+/// What stands before the colon of a file's address, where programs take one: `aws`, `openssl`, `socat`.
+const FILE_SCHEMES: &[&str] = &["file", "fileb", "open", "gopen", "create"];
+
 /// What of a word can name a file: itself, what follows `=` or `@`; for git what follows the colon of `HEAD:path`.
 fn candidates(word: &str, git: bool) -> Vec<&str> {
     if git {
@@ -234,6 +345,14 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
             .filter_map(|field| field.split_once('='))
             .map(|(_, value)| value),
     );
+    // `--from-file=key=.env`.
+    out.extend(word.rsplit_once('=').map(|(_, value)| value));
+    // `file:.env`, `OPEN:.env`, `file://.env`, `fileb://.env`.
+    out.extend(
+        word.split_once(':')
+            .filter(|(scheme, _)| FILE_SCHEMES.iter().any(|own| own.eq_ignore_ascii_case(scheme)))
+            .map(|(_, value)| value.strip_prefix("//").unwrap_or(value)),
+    );
     out.retain(|text| !text.is_empty() && *text != "/" && !text.contains("://"));
     out
 }
@@ -241,6 +360,8 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
 /// The host that a word of a command leads to: an address of any scheme, `host/path`, or `user@host:path`.
 fn host_contacted(word: &str) -> Option<String> {
     let web = match word.split_once("://") {
+        // A connection of a redirection.
+        Some(("tcp" | "udp", place)) => return host_of(&format!("http://{place}")).or_else(|| host_of_remote(word)),
         None => return host_of(&format!("https://{word}")).or_else(|| host_of_remote(word)),
         Some((scheme, _)) => scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"),
     };
@@ -252,4 +373,10 @@ fn host_of_remote(word: &str) -> Option<String> {
         Remote::At { host, .. } => Some(host),
         Remote::Local => None,
     }
+}
+
+/// Whether a path goes through one of the links below `/proc` that lead to a process's folder, root or open files.
+pub(super) fn leads_into_a_process(path: &AbsPath) -> bool {
+    let mut segments = path.segments();
+    segments.next() == Some("proc") && segments.any(|name| matches!(name, "cwd" | "root" | "fd" | "map_files"))
 }

@@ -77,6 +77,7 @@ const READERS: &[Reader] = &[
     reader("cp", "rRa", &["--recursive", "--archive"]),
     reader("gcp", "rRa", &["--recursive", "--archive"]),
     reader("mv", "", &[]),
+    reader("gmv", "", &[]),
     reader("rsync", "ra", &["--recursive", "--archive"]),
     reader("scp", "r", &[]),
     reader("diff", "r", &["--recursive"]),
@@ -177,6 +178,11 @@ fn reads_below(command: &Command) -> bool {
         }
     };
     always || command.words.iter().skip(1).any(told)
+}
+
+/// Whether a command puts folders with all that lies below somewhere else.
+pub(super) fn brings_folders(command: &Command) -> bool {
+    matches!(command.program_name(), Some("cp" | "gcp" | "mv" | "gmv" | "rsync")) && reads_below(command)
 }
 
 fn git_reads_untracked(command: &Command) -> bool {
@@ -333,14 +339,13 @@ impl World<'_> {
         names.peek().is_some() && names.all(|name| !self.deny_covers(id, &folder.join(name)))
     }
 
-    /// A copy of a folder into the workspace or the home folder, that brings protected names along.
+    /// A copy of a folder into the workspace or the home folder, or one that is moved there, that brings protected names
+    /// along.
     pub(super) fn judge_copies(&self, command: &Command) -> Option<Part> {
-        if !matches!(command.program_name(), Some("cp" | "gcp" | "rsync")) || !reads_below(command) {
+        if !brings_folders(command) {
             return None;
         }
-        let guarded = |path: &AbsPath| {
-            self.workspace.contains(path) || self.workspace.home.as_ref().is_some_and(|home| path.is_within(home))
-        };
+        let guarded = |path: &AbsPath| self.is_home_or_workspace(path);
         let lands = command.files.iter().any(|access| match &access.target {
             FileTarget::Path(path) => access.access == Access::Write && guarded(path),
             FileTarget::Pattern { folder, .. } => access.access == Access::Write && guarded(folder),
@@ -349,7 +354,6 @@ impl World<'_> {
         if !lands {
             return None;
         }
-        let switches = self.rules.protection();
         let sources = wanted(command, |text| self.resolve(text));
         sources
             .into_iter()
@@ -360,10 +364,7 @@ impl World<'_> {
                 let Some(tree) = tree.filter(|tree| tree.complete) else {
                     return Some(Part::unknown(subject, "what it brings along is not known"));
                 };
-                let (name, entry) = tree.folders.iter().chain(&tree.files).find_map(|name| {
-                    let entry = crate::protected::protects_name(name, switches)?;
-                    Some((name, entry))
-                })?;
+                let (name, entry) = self.protected_name(tree)?;
                 let what = format!("it brings `{name}` along, a protected name: {}", entry.reason);
                 Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
             })
@@ -393,7 +394,7 @@ impl World<'_> {
     }
 
     /// Whether a deny or ask can cover something below a folder, as named or where it really is.
-    fn can_cover_below(&self, id: RuleId, folder: &AbsPath, names: &mut Names<'_>) -> bool {
+    pub(super) fn can_cover_below(&self, id: RuleId, folder: &AbsPath, names: &mut Names<'_>) -> bool {
         let Some((rule, named, really)) = self.path_rule(id) else {
             return false;
         };
@@ -421,7 +422,7 @@ impl World<'_> {
 }
 
 /// What a command can come across below a folder.
-struct Names<'a> {
+pub(super) struct Names<'a> {
     /// `None`: anything.
     tree: Option<&'a Tree>,
     leaves_out: Vec<Vec<Token>>,
@@ -448,6 +449,17 @@ impl<'a> Names<'a> {
             leaves_out,
             only,
             sees_hidden,
+            steps,
+        }
+    }
+
+    /// All that is there.
+    pub(super) fn all(tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
+        Self {
+            tree,
+            leaves_out: Vec::new(),
+            only: Vec::new(),
+            sees_hidden: true,
             steps,
         }
     }

@@ -196,6 +196,16 @@ fn rule(draft: &mut Draft<'_>, effect: Effect, text: &str, span: &Range<usize>) 
             "the agent knows no wildcards here, and ignores the rule",
         );
     }
+    // `Read(file_path:x)`: a file of that name is not what anybody meant.
+    let names_its_field = |inner: &str| {
+        ["file_path:", "path:", "pattern:", "notebook_path:"]
+            .iter()
+            .any(|field| inner.starts_with(field))
+    };
+    if effect == Effect::Allow && PATH_TOOLS.contains(&tool) && inner.is_some_and(names_its_field) {
+        let why = "the agent ignores rules on the field that a tool's own form speaks about";
+        return draft.not_expressible(span.clone(), text, why);
+    }
     if tool == "PowerShell" && inner.is_some() {
         if effect == Effect::Allow {
             let why = "what a PowerShell line runs is not analysed, so no rule for a part of it can allow it";

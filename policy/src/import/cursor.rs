@@ -218,7 +218,8 @@ pub(super) fn top<'v, 't>(draft: &mut Draft<'_>, value: Option<&'v Value<'t>>) -
             None
         }
         None => {
-            if draft.text.trim().is_empty() {
+            // Of a text that is no JSON, the parser has said so.
+            if draft.report_is_empty() {
                 draft.fault(0..0, "", "the file is empty");
             }
             None

@@ -5,12 +5,15 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use serde_json::{Value, json};
-
 use super::{Format, Imported, Note, Outcome};
 use crate::{
     DocumentOrigin, Effect, Mode, PolicyDocument,
-    document::scan::Lines,
+    document::{
+        AutoRun, keys,
+        print::{self, RuleWords},
+        scan::Lines,
+        tree::Node,
+    },
     rule::{InvalidRule, Matcher, ParsedRule, PathVerb, RegexPattern, Rule, Spelling, mcp_entry, terminal_entry},
 };
 
@@ -61,44 +64,24 @@ impl NativeRule {
         Ok(parsed)
     }
 
-    fn json(&self) -> Value {
-        let plain = self.spelling == Spelling::Native
-            && self.modes.is_none()
-            && self.input.is_none()
-            && self.command.is_none()
-            && self.advice.is_none();
-        if plain {
-            return json!(self.text);
+    fn node(&self) -> Node {
+        RuleWords {
+            rule: &self.text,
+            spelling: self.spelling,
+            modes: self.modes.as_deref(),
+            input: self.input.as_deref(),
+            command: self.command.as_deref(),
+            advice: self.advice.as_deref(),
+            ..RuleWords::default()
         }
-        let mut object = serde_json::Map::new();
-        object.insert("rule".to_owned(), json!(self.text));
-        if self.spelling != Spelling::Native {
-            object.insert("spelling".to_owned(), json!(self.spelling.word()));
-        }
-        let mut when = serde_json::Map::new();
-        if let Some(modes) = &self.modes {
-            let words: Vec<String> = modes.iter().map(Mode::to_string).collect();
-            when.insert("modes".to_owned(), json!(words));
-        }
-        for (key, pattern) in [("input", &self.input), ("command", &self.command)] {
-            if let Some(pattern) = pattern {
-                when.insert(key.to_owned(), json!(pattern));
-            }
-        }
-        if !when.is_empty() {
-            object.insert("when".to_owned(), Value::Object(when));
-        }
-        if let Some(advice) = &self.advice {
-            object.insert("advice".to_owned(), json!(advice));
-        }
-        Value::Object(object)
+        .node()
     }
 }
 
 /// One line of a list, and the entry it stands for.
 #[derive(Clone, Debug)]
 struct Item {
-    json: Value,
+    node: Node,
     place: (u32, u32),
     source: String,
 }
@@ -114,7 +97,7 @@ pub(super) struct Draft<'a> {
     verbs: Vec<(Effect, PathVerb)>,
     terminal: Option<Vec<Item>>,
     mcp: Option<Vec<Item>>,
-    auto_run: Option<[Vec<String>; 2]>,
+    auto_run: Option<AutoRun>,
     mode: Option<Mode>,
     directories: Vec<String>,
     permitted_modes: Option<Vec<Mode>>,
@@ -162,6 +145,11 @@ impl<'a> Draft<'a> {
         });
     }
 
+    /// Whether nothing was said about the file so far.
+    pub(super) fn report_is_empty(&self) -> bool {
+        self.report.is_empty()
+    }
+
     pub(super) fn kept(&mut self, span: Range<usize>, text: &str) {
         self.note(span, text, Outcome::Kept);
     }
@@ -205,7 +193,7 @@ impl<'a> Draft<'a> {
                 });
             }
         }
-        let item = self.item(rule.json(), span, source);
+        let item = self.item(rule.node(), span, source);
         self.rules.entry(effect).or_default().push(item);
         Ok(())
     }
@@ -216,7 +204,7 @@ impl<'a> Draft<'a> {
     /// What is wrong with it.
     pub(super) fn terminal_entry(&mut self, text: &str, span: &Range<usize>) -> Result<(), String> {
         terminal_entry(text).map_err(|(message, hint)| format!("{message}; {hint}"))?;
-        let item = self.item(json!(text), span, &format!("terminalAllowlist: {text}"));
+        let item = self.item(Node::text(text), span, &format!("terminalAllowlist: {text}"));
         self.terminal.get_or_insert_default().push(item);
         Ok(())
     }
@@ -227,7 +215,7 @@ impl<'a> Draft<'a> {
     /// What is wrong with it.
     pub(super) fn mcp_entry(&mut self, text: &str, span: &Range<usize>) -> Result<(), String> {
         mcp_entry(text).map_err(|(message, hint)| format!("{message}; {hint}"))?;
-        let item = self.item(json!(text), span, &format!("mcpAllowlist: {text}"));
+        let item = self.item(Node::text(text), span, &format!("mcpAllowlist: {text}"));
         self.mcp.get_or_insert_default().push(item);
         Ok(())
     }
@@ -244,10 +232,13 @@ impl<'a> Draft<'a> {
 
     /// Says that the file has instructions for the classifier, and adds a sentence to one of the two lists.
     pub(super) fn instruction(&mut self, allows: bool, sentence: Option<&str>) {
-        let [allow, block] = self.auto_run.get_or_insert_default();
-        if let Some(sentence) = sentence {
-            if allows { allow } else { block }.push(sentence.to_owned());
-        }
+        let own = self.auto_run.get_or_insert_default();
+        let list = if allows {
+            &mut own.allow_instructions
+        } else {
+            &mut own.block_instructions
+        };
+        list.extend(sentence.map(str::to_owned));
     }
 
     /// Says which mode the file selects for its agent.
@@ -275,9 +266,9 @@ impl<'a> Draft<'a> {
         self.directories.push(folder.to_owned());
     }
 
-    fn item(&self, json: Value, span: &Range<usize>, source: &str) -> Item {
+    fn item(&self, node: Node, span: &Range<usize>, source: &str) -> Item {
         Item {
-            json,
+            node,
             place: self.lines.position(span.start),
             source: source.to_owned(),
         }
@@ -305,106 +296,75 @@ impl<'a> Draft<'a> {
     }
 
     /// The text, and for its lines the entries they stand for.
-    fn print(&self) -> (String, BTreeMap<u32, (u32, u32, String)>) {
-        let mut out = Printer::default();
+    fn print(&self) -> (String, BTreeMap<u32, Item>) {
         // A name may hold what would end a comment.
         let name: String = self.origin.name.chars().filter(|c| !c.is_control()).collect();
-        out.line(0, "{");
-        out.line(
-            1,
-            &format!("// What {name} means, read as a file of {}.", self.format.owner()),
-        );
-        out.line(1, "\"version\": 1,");
-        let mut permissions: Vec<(&str, Section<'_>)> = Vec::new();
-        if !self.directories.is_empty() {
-            permissions.push(("additionalDirectories", Section::Value(json!(self.directories))));
-        }
-        for (key, effect) in [("deny", Effect::Deny), ("ask", Effect::Ask), ("allow", Effect::Allow)] {
-            if let Some(items) = self.rules.get(&effect) {
-                permissions.push((key, Section::Items(items)));
-            }
-        }
-        let mut sections: Vec<(&str, Section<'_>)> = vec![("permissions", Section::Object(permissions))];
-        if let Some(modes) = &self.permitted_modes {
-            let words: Vec<String> = modes.iter().map(Mode::to_string).collect();
-            sections.push(("modes", Section::Value(json!({ "permitted": words }))));
-        }
-        if self.managed_rules_only {
-            sections.push(("locks", Section::Value(json!({ "managedRulesOnly": true }))));
-        }
-        if let Some(allowed) = self.auto_allow_if_sandboxed {
-            sections.push(("sandbox", Section::Value(json!({ "autoAllowIfSandboxed": allowed }))));
-        }
-        for (key, items) in [("terminalAllowlist", &self.terminal), ("mcpAllowlist", &self.mcp)] {
-            if let Some(items) = items {
-                sections.push((key, Section::Items(items)));
-            }
-        }
-        if let Some([allow, block]) = &self.auto_run {
-            let value = json!({ "allow_instructions": allow, "block_instructions": block });
-            sections.push(("autoRun", Section::Value(value)));
-        }
-        out.sections(1, &sections);
-        out.line(0, "}");
-        (out.text, out.places)
-    }
-}
-
-enum Section<'a> {
-    Value(Value),
-    Items(&'a [Item]),
-    Object(Vec<(&'a str, Section<'a>)>),
-}
-
-#[derive(Default)]
-struct Printer {
-    text: String,
-    lines: u32,
-    places: BTreeMap<u32, (u32, u32, String)>,
-}
-
-impl Printer {
-    fn line(&mut self, depth: usize, text: &str) {
-        self.lines += 1;
-        self.text.push_str(&"  ".repeat(depth));
-        self.text.push_str(text);
-        self.text.push('\n');
+        let comment = format!("What {name} means, read as a file of {}.", self.format.owner());
+        let mut marked: Vec<&Item> = Vec::new();
+        let (text, marks) = self.tree(&mut marked).render(Some(&comment));
+        let places = marks
+            .into_iter()
+            .filter_map(|(line, number)| marked.get(number).map(|item| (line, (*item).clone())))
+            .collect();
+        (text, places)
     }
 
-    fn sections(&mut self, depth: usize, sections: &[(&str, Section<'_>)]) {
-        for (index, (key, section)) in sections.iter().enumerate() {
-            let comma = if index + 1 < sections.len() { "," } else { "" };
-            match section {
-                Section::Value(value) => self.line(depth, &format!("\"{key}\": {value}{comma}")),
-                Section::Items([]) => self.line(depth, &format!("\"{key}\": []{comma}")),
-                Section::Items(items) => {
-                    self.line(depth, &format!("\"{key}\": ["));
-                    for (index, item) in items.iter().enumerate() {
-                        let comma = if index + 1 < items.len() { "," } else { "" };
-                        self.line(depth + 1, &format!("{}{comma}", item.json));
-                        let (line, column) = item.place;
-                        self.places.insert(self.lines, (line, column, item.source.clone()));
-                    }
-                    self.line(depth, &format!("]{comma}"));
-                }
-                Section::Object(inner) if inner.is_empty() => self.line(depth, &format!("\"{key}\": {{}}{comma}")),
-                Section::Object(inner) => {
-                    self.line(depth, &format!("\"{key}\": {{"));
-                    self.sections(depth + 1, inner);
-                    self.line(depth, &format!("}}{comma}"));
-                }
+    /// The document, its entries marked by their numbers in `marked`.
+    fn tree<'d>(&'d self, marked: &mut Vec<&'d Item>) -> Node {
+        let mut list = |items: &'d [Item]| {
+            let nodes: Vec<Node> = items
+                .iter()
+                .map(|item| {
+                    marked.push(item);
+                    Node::Marked(marked.len() - 1, Box::new(item.node.clone()))
+                })
+                .collect();
+            Node::list(true, nodes)
+        };
+        Node::section(&keys::DOCUMENT, true, |key| match key.name {
+            "version" => Some(Node::Scalar("1".to_owned())),
+            "permissions" => Node::section(&keys::PERMISSIONS, true, |key| {
+                let effect = match key.name {
+                    "deny" => Effect::Deny,
+                    "ask" => Effect::Ask,
+                    "allow" => Effect::Allow,
+                    "additionalDirectories" => return Node::texts(true, &self.directories).unless_empty(),
+                    _ => return None,
+                };
+                self.rules.get(&effect).map(|items| list(items))
+            })
+            .unless_empty(),
+            "modes" => {
+                let permitted = self.permitted_modes.as_deref().map(print::modes);
+                print::single(&keys::MODES, "permitted", permitted)
             }
-        }
+            "locks" => {
+                let locked = self.managed_rules_only.then(|| Node::boolean(true));
+                print::single(&keys::LOCKS, "managedRulesOnly", locked)
+            }
+            "sandbox" => {
+                let allowed = self.auto_allow_if_sandboxed.map(Node::boolean);
+                print::single(&keys::SANDBOX, "autoAllowIfSandboxed", allowed)
+            }
+            "terminalAllowlist" => self.terminal.as_deref().map(&mut list),
+            "mcpAllowlist" => self.mcp.as_deref().map(&mut list),
+            "autoRun" => self.auto_run.as_ref().map(print::auto_run),
+            // No other agent's file says more.
+            _ => None,
+        })
     }
 }
 
 /// Sets the places of rules to those of the entries they stand for.
-fn at_their_places(mut document: PolicyDocument, places: &BTreeMap<u32, (u32, u32, String)>) -> PolicyDocument {
+fn at_their_places(mut document: PolicyDocument, places: &BTreeMap<u32, Item>) -> PolicyDocument {
     let place = |rule: &mut Rule| {
-        if let Some((line, column, text)) = places.get(&rule.source.line) {
-            rule.source.line = *line;
-            rule.source.column = *column;
-            rule.source.text = text.as_str().into();
+        let Some(item) = places.get(&rule.source.line) else {
+            return;
+        };
+        (rule.source.line, rule.source.column) = item.place;
+        if *rule.source.text != *item.source {
+            let native = std::mem::replace(&mut rule.source.text, item.source.as_str().into());
+            rule.written.get_or_insert_default().text = Some(native);
         }
     };
     document.rules.iter_mut().for_each(place);

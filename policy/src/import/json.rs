@@ -40,11 +40,6 @@ pub(super) fn parse<'t>(draft: &mut Draft<'t>, dialect: Dialect) -> Tree<'t> {
         draft.fault(at..at + 1, "", why);
         return nothing;
     }
-    if text.starts_with(scan::BYTE_ORDER_MARK) {
-        let why = "the file begins with a byte order mark, which is no JSON; save it as UTF-8 without one";
-        draft.fault(0..scan::BYTE_ORDER_MARK.len_utf8(), "", why);
-        return nothing;
-    }
     let attempt = |comments: bool| {
         let options = ParseOptions {
             allow_comments: comments,

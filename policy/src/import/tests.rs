@@ -1,4 +1,5 @@
 mod codex;
+mod contracts;
 mod gemini;
 
 use super::*;
@@ -188,6 +189,8 @@ fn the_native_text_says_what_the_document_says() {
                 )
             };
             assert_eq!(say(&native), say(&imported.document), "{format:?}");
+            assert!(native.says_the_same_as(&imported.document), "{format:?}");
+            is_printed(&imported);
             // A team can take the draft as it is.
             assert!(PolicyDocument::parse(&imported.native, origin(Layer::Team)).is_ok());
             for rule in &imported.document.rules {
@@ -195,6 +198,18 @@ fn the_native_text_says_what_the_document_says() {
                 assert!(line.is_some(), "{format:?}: {:?} has no line in the file", rule.source);
             }
         }
+    }
+}
+
+/// The draft is in the form in which documents are printed, but for its remark.
+fn is_printed(imported: &Imported) {
+    let (head, rest) = imported.native.split_once('\n').unwrap_or_default();
+    let (remark, rest) = rest.split_once('\n').unwrap_or_default();
+    assert!(remark.trim().starts_with("// What "), "{}", imported.native);
+    match imported.document.print() {
+        Ok(printed) => assert_eq!(format!("{head}\n{rest}"), printed),
+        // More than a document may hold, which the report says.
+        Err(_) => assert!(imported.is_broken()),
     }
 }
 
@@ -228,7 +243,7 @@ fn a_file_of_the_command_line() {
     assert!(
         imported
             .native
-            .contains(r#"{"rule":"Shell(git:push*)","spelling":"cursor"}"#)
+            .contains(r#"{ "rule": "Shell(git:push*)", "spelling": "cursor" }"#)
     );
 }
 
@@ -496,6 +511,7 @@ proptest::proptest! {
         let imported = import(format, &text, origin(Layer::User));
         let native = PolicyDocument::parse(&imported.native, origin(Layer::User));
         proptest::prop_assert!(native.is_ok(), "{:?}\n{}", native.err(), imported.native);
+        proptest::prop_assert!(imported.document.print().is_ok() || imported.is_broken(), "{}", imported.native);
         for note in &imported.report {
             proptest::prop_assert!(text.get(note.span.clone()).is_some(), "{note:?}");
         }

@@ -247,6 +247,64 @@ fn the_words_are_underlined_where_they_stand() {
     assert!(finding.as_fault().message.starts_with("L0306: "), "{finding:?}");
 }
 
+/// One document for each kind of which the linter speaks, and what it says of it.
+#[test]
+fn every_kind_has_a_place_a_reason_and_a_way_out() {
+    let team = r#"{
+        "permissions": {
+            "deny": ["Bash(git push *)", "Read(secrets/**)", "Bash(rm *)"],
+            "ask": ["Bash(git fetch *)"],
+            "allow": [
+                "Bash(echo \"x)", "Edit(.git/config)", "Bash(make *)", "Bash(make -j *)", "Bash(git fetch -p)", "Read",
+                "Bash(git * main)", "Bash(ls*)", "Bash(python *)", "Bash(sudo *)", "Bash(docker *)", "Bash(curl *)"
+            ],
+            "defaultMode": "bypass"
+        },
+        "modes": { "permitted": ["default"] },
+        "locks": { "managedRulesOnly": true }
+    }"#;
+    let user = r#"{ "permissions": { "allow": [
+        "Bash(git push origin *)", { "rule": "Bash(x)", "when": { "modes": ["plan"] } }
+    ] } }"#;
+    let texts = [(Layer::Team, team), (Layer::User, user)];
+    let linted: Vec<Linted<'_>> = texts
+        .iter()
+        .map(|(layer, text)| Linted {
+            document: read(*layer, text),
+            text,
+        })
+        .collect();
+    let findings = lint(&linted);
+    for finding in &findings {
+        let (_, text) = texts.iter().find(|(layer, _)| *layer == finding.layer).unwrap();
+        let words = text.get(finding.span.clone()).unwrap();
+        let named = serde_json::Value::String(finding.rule.clone()).to_string();
+        assert!(words == named || words == "\"defaultMode\"", "{words}: {finding:?}");
+        assert!(!finding.reason.is_empty() && !finding.fix.is_empty(), "{finding:?}");
+    }
+    let found: std::collections::BTreeSet<Code> = findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(found, Code::ALL.into_iter().collect());
+}
+
+#[test]
+fn a_broad_allow_is_asked_for_examples_until_it_has_some() {
+    for (rule, asked) in [
+        (json!("Bash(git *)"), true),
+        (json!({ "rule": "Bash(git *)", "advice": "x" }), true),
+        (json!({ "rule": "Bash(git *)", "match": ["git log"] }), false),
+        (json!({ "rule": "Bash(git *)", "not_match": ["gitk"] }), false),
+    ] {
+        let text = json!({ "permissions": { "allow": [rule] } }).to_string();
+        let linted = [Linted {
+            document: read(Layer::Team, &text),
+            text: &text,
+        }];
+        let [finding] = <[Finding; 1]>::try_from(lint(&linted)).unwrap();
+        assert_eq!(finding.code, Code::EverySubcommand);
+        assert_eq!(finding.fix.contains("`match`"), asked, "{text}: {finding:?}");
+    }
+}
+
 #[test]
 fn the_starter_policy_has_no_findings() {
     let linted = [Linted {

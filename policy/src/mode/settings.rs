@@ -68,6 +68,12 @@ impl RunSettings {
         }
     }
 
+    /// What a document says about a protection.
+    #[must_use]
+    pub fn protection(&self, guard: Guard) -> Option<bool> {
+        self.protections.get(guard.index()).copied().flatten()
+    }
+
     /// What of it holds even if the document has faults: all that narrows.
     #[must_use]
     pub fn narrowing(self) -> Self {

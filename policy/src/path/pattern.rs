@@ -265,6 +265,18 @@ impl PathPattern {
         })
     }
 
+    /// Whether its own words name a place below a folder: where it is anchored, and its segments before the first wildcard.
+    pub(crate) fn names_place_below(&self, folder: &AbsPath, anchors: &Anchors) -> bool {
+        let named = |base: &AbsPath, reading: Reading<'_>| {
+            let words = reading
+                .segments()
+                .take_while(|segment| !segment.contains(['*', '?', '[']));
+            let place = words.fold(base.clone(), |place, name| place.join(&name.replace('\\', "")));
+            place != *base && place != *folder && place.is_within(folder)
+        };
+        self.any_base(anchors, |base| self.readings().any(|reading| named(base, reading)))
+    }
+
     /// Whether it covers a path. A folder covers what lies below it.
     #[must_use]
     pub fn matches(&self, path: &AbsPath, anchors: &Anchors) -> bool {

@@ -84,6 +84,9 @@ impl McpPattern {
                 covers_joined(body, server, tool)
                     || joined(body, &whole)
                     || joined(body, server)
+                    // All tools of a server whose name holds the double underscore.
+                    || whole.strip_prefix(&**body).is_some_and(|rest| rest.starts_with("__"))
+                    || plain(&whole).strip_prefix(&**body).is_some_and(|rest| rest.starts_with("__"))
                     // Agents replace what a tool's name cannot hold.
                     || covers_joined(body, &plain(server), &plain(tool))
                     || joined(body, &plain(&whole))

@@ -76,6 +76,14 @@ impl TextPattern {
         }
     }
 
+    /// The regular expression, if it is one.
+    pub(crate) fn as_regex(&self) -> Option<&RegexPattern> {
+        match &self.0 {
+            Form::Regex(regex) => Some(regex),
+            Form::Exact(_) | Form::Stars(_) | Form::Glob(_) | Form::Words(_) => None,
+        }
+    }
+
     /// Whether it covers a text. Linear in the text for each piece.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {

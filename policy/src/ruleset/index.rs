@@ -23,6 +23,9 @@ use crate::{
 use key::{Key, Kind, Mixed};
 pub(crate) use paths::Bases;
 
+/// Most names that an MCP tool's server may have: each double underscore could be the one that ends it.
+const MAX_MCP_NAMES: usize = 16;
+
 /// A rule's place in its ruleset: smaller is stricter, then of a higher layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RuleId(pub(super) u32);
@@ -251,6 +254,10 @@ impl Index {
             found.extend_from_slice(self.under(Key::new(Kind::McpServer).text(first)));
             found.extend_from_slice(self.under(Key::new(Kind::McpExact).text(server)));
             found.extend_from_slice(self.under(Key::new(Kind::McpExact).text(whole)));
+            for (at, _) in whole.match_indices("__").take(MAX_MCP_NAMES) {
+                let server = whole.get(..at).unwrap_or_default();
+                found.extend_from_slice(self.under(Key::new(Kind::McpExact).text(server)));
+            }
         }
         sorted(found)
     }

@@ -13,8 +13,8 @@ mod told;
 mod wrapped;
 
 use super::{
-    Access, Analysis, Assignment, Command, Context, FileAccess, Limits, Opaque, OpaqueReason, ShellContext, Word,
-    class, constant,
+    Access, Analysis, Assignment, Command, Context, FileAccess, Limits, Opaque, OpaqueReason, ShellContext, Socket,
+    Word, class, constant,
     expand::{self, State, Value},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
@@ -419,10 +419,12 @@ impl Walk<'_> {
                     .first()
                     .and_then(|field: &expand::Field| field.text())
                     .is_some_and(|program| matches!(program, "read" | "mapfile" | "readarray"));
-            if !splits {
+            let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
+            // Alone on a line it stays for whatever follows, `man` and others among them.
+            let tame = !fields.is_empty() && !raw.partial && variables::is_harmless_as(&raw.name, word.literal());
+            if !splits && !tame {
                 self.dangerous(&raw.name);
             }
-            let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
             if raw.partial {
                 value = Value::unknown();
             }
@@ -439,14 +441,14 @@ impl Walk<'_> {
             });
             with.set(&raw.name, value, &mut self.budget)?;
         }
-        let (files, urls, script) = self.redirections(redirects, &state)?;
+        let (files, sockets, script) = self.redirections(redirects, &state)?;
         let only_assigns = fields.is_empty();
         let stdin = script.unwrap_or_else(|| stdin.clone());
         let call = Call {
             fields,
             assignments,
             files,
-            urls,
+            sockets,
             stdin,
             raw: Some((simple, redirects)),
             resolved: false,
@@ -469,15 +471,16 @@ impl Walk<'_> {
 
     /// Redirections of a compound command: a command without words holds their files.
     fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<()> {
-        let (files, urls, _) = self.redirections(redirects, state)?;
-        if !files.is_empty() || !urls.is_empty() {
+        let (files, sockets, _) = self.redirections(redirects, state)?;
+        if !files.is_empty() || !sockets.is_empty() {
             self.record(Command {
                 text: String::new(),
                 assignments: Vec::new(),
                 words: Vec::new(),
                 seen_through: self.seen.clone(),
                 files,
-                urls,
+                urls: sockets.iter().map(|socket| socket.url.clone()).collect(),
+                sockets,
                 class: class::classify(&[]),
                 remote: state.remote,
             })?;
@@ -488,15 +491,15 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The files of redirections, the hosts, and the input they give.
+    /// The files of redirections, the connections that they open, and the input they give.
     fn redirections(
         &mut self,
         redirects: &[Redirect],
         state: &State,
-    ) -> Read<(Vec<FileAccess>, Vec<String>, Option<Stdin>)> {
+    ) -> Read<(Vec<FileAccess>, Vec<Socket>, Option<Stdin>)> {
         let mut files = Files::new(state);
         files.redirection = true;
-        let mut urls = Vec::new();
+        let mut sockets = Vec::new();
         let mut stdin = None;
         for redirect in redirects {
             self.budget.spend(1)?;
@@ -518,19 +521,17 @@ impl Walk<'_> {
                 if *operator == RedirectOperator::Duplicate && descriptor {
                     continue;
                 }
-                for protocol in ["tcp", "udp"] {
-                    if let Some(rest) = text.strip_prefix("/dev/").and_then(|rest| rest.strip_prefix(protocol)) {
-                        urls.push(format!(
-                            "{protocol}:/{}",
-                            rest.replacen('/', "\0", 1).replace('/', ":").replace('\0', "/")
-                        ));
-                    }
+                let (opened, only) = Socket::of_field(&field);
+                // On another machine it is another one's connection, and still an address.
+                sockets.extend(opened);
+                if only {
+                    continue;
                 }
                 for access in accesses {
                     files.field(&field, *access);
                 }
             }
         }
-        Ok((files.found, urls, stdin))
+        Ok((files.found, sockets, stdin))
     }
 }

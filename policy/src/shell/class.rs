@@ -3,11 +3,13 @@
 //! Which commands need no rule follows what Claude Code was seen to run without one; when in doubt, it is "anything else".
 
 use super::{
-    CommandClass, Word, git,
+    CommandClass, Word, dots, git,
     options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
-    reader, settings, wrappers,
+    reader, scripts,
+    sed::{self, Does},
+    settings, wrappers,
 };
 
 /// Classifies a command by its words.
@@ -48,7 +50,9 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
     // `<(…)` becomes the name of a pipe, which is no option.
     let pipe =
         |word: &Word| matches!(word, Word::Dynamic { source, .. } if source.starts_with("<(") && source.ends_with(')'));
-    let certain = arguments.iter().all(|word| word.literal().is_some() || pipe(word));
+    let certain = arguments
+        .iter()
+        .all(|word| word.literal().is_some() || pipe(word) || (program.kind == Kind::Looks && word.is_operand()));
     let listed = !program.strict || parsed.options.iter().all(|found| program.spec.knows(&found.name));
     let looks = || {
         if evaluates(name, arguments) || (name == "jq" && shows_environment(own, &parsed)) {
@@ -64,7 +68,9 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
             looks()
         }
         Kind::Looks if matches!(name, "test" | "[" | "printf") => looks(),
-        Kind::LooksIf if certain && only_looks(name, own, &parsed) => CommandClass::ReadOnly,
+        Kind::LooksIf if (certain || only_operands_vary(name, own, &parsed)) && only_looks(name, own, &parsed) => {
+            CommandClass::ReadOnly
+        }
         Kind::Changes => CommandClass::FileChange,
         Kind::LooksIf if name.ends_with("sed") && edits_in_place(&parsed) && plain_edit(own, &parsed) => {
             CommandClass::FileChange
@@ -184,6 +190,24 @@ fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Esca
             .find(|escape| escape.covers(&found.name, value) || cut_short(escape.option))
             .map(|escape| Escape::new(found.name.clone(), escape.why))
     });
+    // A word taken for an option's value may be an option itself, where the program knows that option without a value, or
+    // with one that may be left out: `make -j --eval=…`.
+    let by_value = || {
+        parsed.options.iter().find_map(|found| {
+            let Attached::Word(at) = found.value else { return None };
+            let word = arguments.get(at).filter(|word| word.literal().is_some_and(is_option))?;
+            let alone = options::parse([word], program.spec);
+            let escape = alone.options.iter().find_map(|option| {
+                let value = match &option.value {
+                    Attached::Text(text) => Some(Some(text.as_str())),
+                    Attached::Nothing => None,
+                    Attached::Word(_) | Attached::Unknown => Some(None),
+                };
+                program.escapes.iter().find(|escape| escape.covers(&option.name, value))
+            })?;
+            Some(Escape::new(escape.option, escape.why))
+        })
+    };
     let by_word = || {
         arguments.iter().filter_map(Word::literal).find_map(|text| {
             // `vim +5` goes to a line.
@@ -194,7 +218,11 @@ fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Esca
             (!line).then(|| Escape::new(text, escape.why))
         })
     };
-    by_option.or_else(by_word)
+    by_option.or_else(by_value).or_else(by_word)
+}
+
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-')
 }
 
 /// Escapes that are no option of their own.
@@ -236,10 +264,13 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             .find(|text| text.starts_with('+') && text.contains('!'))
             .map(|text| Escape::new(text, "a first command that runs a program")),
         "uniq" | "guniq" | "xxd" => operand(1).map(|text| Escape::new(text, "the second operand is written")),
-        "sqlite3" => texts()
-            .find(|text| text.starts_with('.') && text.chars().nth(1).is_some_and(|c| c.is_ascii_alphabetic()))
-            .filter(|text| !text.contains('/') && operand(0) != Some(*text))
-            .map(|text| Escape::new(text, "a dot command: some run programs or write files")),
+        "sqlite3" => arguments
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| parsed.operands.first() != Some(at))
+            .filter_map(|(_, word)| word.literal())
+            .find(|text| text.lines().any(dots::is_open))
+            .map(|text| Escape::new(text, "a dot command that is not known to print and set only")),
         "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
                 let lower = text.to_ascii_lowercase();
@@ -277,169 +308,22 @@ pub(super) fn takes_script(name: &str) -> bool {
 /// What in a script of sed or awk runs programs or writes files, if its text is certain.
 pub(super) fn script_that_writes(name: &str, arguments: &[Word], parsed: &Parsed) -> Option<String> {
     match name {
-        "sed" | "gsed" => sed_scripts(arguments, parsed)
-            .into_iter()
-            .find(|script| sed_escapes(script)),
+        "sed" | "gsed" => {
+            let certain = sed::scripts(arguments, parsed)
+                .into_iter()
+                .find(|script| sed::escapes(script));
+            let unsure = || {
+                sed::all_done(arguments, parsed)
+                    .into_iter()
+                    .find(|does| !matches!(does, Does::Reads(_)))
+            };
+            certain.or_else(|| unsure().map(|_| "a script with a value in it".to_owned()))
+        }
         "awk" | "gawk" | "mawk" | "nawk" => {
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));
-            awk_escape(first.and_then(Word::literal)?)
+            scripts::awk_escape(first.and_then(Word::literal)?)
         }
         _ => None,
-    }
-}
-
-/// What an awk program runs or writes: a pipe, `system`, a file behind `>`.
-fn awk_escape(program: &str) -> Option<String> {
-    // Outside of texts and patterns `|` is `||` or a pipe, and `>` a comparison or a file.
-    let mut quote = false;
-    let mut escaped = false;
-    let mut pattern = false;
-    let mut bare = String::new();
-    for c in program.chars() {
-        if pattern && !escaped && c != '\\' {
-            pattern = c != '/';
-            bare.push('_');
-        } else if escaped {
-            escaped = false;
-            bare.push('_');
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == '"' {
-            quote = !quote;
-            bare.push('"');
-        } else if quote {
-            bare.push('_');
-        } else if c == '/'
-            && bare.trim_end().is_empty()
-                | bare
-                    .trim_end()
-                    .ends_with(['~', '(', ',', '!', '&', '|', '{', '}', ';', '\n'])
-        {
-            // A pattern, because a division has something before it.
-            pattern = true;
-            bare.push('_');
-        } else {
-            bare.push(c);
-        }
-    }
-    let without_or = bare.replace("||", "  ");
-    if without_or.contains('|') {
-        return Some("|".to_owned());
-    }
-    for word in ["system", "getline", "@load", "@include"] {
-        if bare.contains(word) {
-            return Some(word.to_owned());
-        }
-    }
-    // `print … > "file"`, unless the comparison stands in parentheses or a condition.
-    let mut statements = without_or.split([';', '}', '\n', '{']);
-    statements
-        .any(|statement| {
-            let trimmed = statement.trim_start();
-            let outer: String = {
-                let mut depth = 0_i32;
-                trimmed
-                    .chars()
-                    .filter(|c| {
-                        match c {
-                            '(' => depth += 1,
-                            ')' => depth -= 1,
-                            _ => {}
-                        }
-                        depth == 0
-                    })
-                    .collect()
-            };
-            (outer.contains("print")) && outer.contains('>')
-        })
-        .then(|| ">".to_owned())
-}
-
-/// The scripts of a sed command that are certain.
-pub(super) fn sed_scripts(arguments: &[Word], parsed: &Parsed) -> Vec<String> {
-    let mut scripts = Vec::new();
-    for value in parsed.values(&["-e", "--expression"]) {
-        match value {
-            options::Attached::Word(number) => {
-                scripts.extend(arguments.get(*number).and_then(Word::literal).map(str::to_owned))
-            }
-            options::Attached::Text(text) => scripts.push(text.clone()),
-            _ => {}
-        }
-    }
-    if scripts.is_empty() && !parsed.has(&["-f", "--file", "-e", "--expression"]) {
-        let first = parsed.operands.first().and_then(|number| arguments.get(*number));
-        scripts.extend(first.and_then(Word::literal).map(str::to_owned));
-    }
-    scripts
-}
-
-/// The commands that a sed script runs: the text behind `e`. The flag `e` of `s` runs what it makes, which is not known.
-pub(super) fn sed_commands(script: &str) -> Vec<String> {
-    let is_address = |c: char| c.is_ascii_digit() || " \t$,;{}!~+".contains(c);
-    script
-        .split(['\n', ';', '{'])
-        .filter_map(|part| {
-            let part = part.trim_start_matches(is_address);
-            // `/x/e cmd`: the address is a pattern.
-            let part = match part.strip_prefix('/') {
-                Some(rest) => rest
-                    .split_once('/')
-                    .map_or("", |(_, rest)| rest)
-                    .trim_start_matches(is_address),
-                None => part,
-            };
-            let command = part.strip_prefix('e')?;
-            Some(command.trim())
-                .filter(|command| !command.is_empty())
-                .map(str::to_owned)
-        })
-        .collect()
-}
-
-/// Whether a sed script has a command that runs programs or writes files: `e`, `w`, `W`, and the flags `e`, `w` of `s`.
-fn sed_escapes(script: &str) -> bool {
-    let mut chars = script.chars().peekable();
-    // At the beginning of a command: addresses are skipped.
-    while let Some(c) = chars.next() {
-        match c {
-            'e' | 'w' | 'W' => return true,
-            's' | 'y' => {
-                let Some(end) = chars.next() else { return false };
-                for _ in 0..2 {
-                    skip_to(&mut chars, end);
-                }
-                while let Some(flag) = chars.next_if(|c| !matches!(c, ';' | '\n' | '}')) {
-                    if matches!(flag, 'e' | 'w') {
-                        return true;
-                    }
-                }
-            }
-            '/' => skip_to(&mut chars, '/'),
-            '\\' => {
-                if let Some(end) = chars.next() {
-                    skip_to(&mut chars, end);
-                }
-            }
-            // Labels end at `;`. Text and file names go on to the end of the line.
-            'b' | 't' | 'T' | ':' => while chars.next_if(|c| !matches!(c, '\n' | ';' | '}')).is_some() {},
-            'a' | 'i' | 'c' | 'r' | 'R' | '#' => while chars.next_if(|c| *c != '\n').is_some() {},
-            _ => {}
-        }
-    }
-    false
-}
-
-fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) {
-    let mut escaped = false;
-    for c in chars.by_ref() {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == end {
-            return;
-        }
     }
 }
 
@@ -452,8 +336,8 @@ fn edits_in_place(parsed: &Parsed) -> bool {
 
 /// A sed call whose scripts are all known and only edit.
 fn plain_edit(arguments: &[Word], parsed: &Parsed) -> bool {
-    let scripts = sed_scripts(arguments, parsed);
-    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed_escapes(script))
+    let scripts = sed::scripts(arguments, parsed);
+    !scripts.is_empty() && !parsed.has(&["-f", "--file"]) && scripts.iter().all(|script| !sed::escapes(script))
 }
 
 /// Whether a program of jq's shows the environment, which holds secrets: `env`, `$ENV`. It does not if the word is a
@@ -480,23 +364,47 @@ fn shows_environment(arguments: &[Word], parsed: &Parsed) -> bool {
         })
 }
 
+/// Whether what is not certain surely is one of the files that are read: behind the program of awk, which looks for no
+/// options there; and words that are no options, behind the script of sed and for `find` and `fd`.
+fn only_operands_vary(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
+    let varies = |(_, word): &(usize, &Word)| word.literal().is_none();
+    let mut varying = arguments.iter().enumerate().filter(varies);
+    let first = parsed.operands.first().copied();
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => varying.all(|(at, _)| first.is_some_and(|first| at > first)),
+        "sed" | "gsed" => varying.all(|(at, word)| {
+            let script = first == Some(at) && !parsed.has(&["-e", "--expression"]);
+            !script && word.is_operand() && parsed.operands.contains(&at)
+        }),
+        "find" | "gfind" | "fd" | "fdfind" => varying.all(|(_, word)| word.is_operand()),
+        _ => false,
+    }
+}
+
 /// Programs that only look with certain arguments.
 fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
     let texts: Vec<&str> = arguments.iter().filter_map(Word::literal).collect();
     match name {
         // Escapes were refused before.
         "find" | "gfind" => true,
-        // `-n` and a script that only prints lines: `1,5p`, `1p;5p`, `$p`.
         "sed" | "gsed" => {
-            let quiet = parsed.has(&["-n", "--quiet", "--silent"]);
-            let others = parsed.options.iter().all(|found| {
-                matches!(
-                    found.name.as_str(),
-                    "-n" | "--quiet" | "--silent" | "-e" | "--expression" | "-E" | "-r" | "--regexp-extended"
-                )
-            });
-            let scripts = sed_scripts(arguments, parsed);
-            quiet && others && !scripts.is_empty() && scripts.iter().all(|script| prints_lines(script))
+            let others = parsed
+                .options
+                .iter()
+                .all(|found| SED_READS.contains(&found.name.as_str()));
+            let scripts = sed::scripts(arguments, parsed);
+            others && !scripts.is_empty() && scripts.iter().all(|script| scripts::sed_only_prints(script))
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            let others = parsed
+                .options
+                .iter()
+                .all(|found| AWK_READS.contains(&found.name.as_str()));
+            let first = parsed.operands.first().and_then(|number| arguments.get(*number));
+            others
+                && first
+                    .and_then(Word::literal)
+                    .is_some_and(|program| scripts::awk(program) == scripts::Reading::Prints)
         }
         // Shows the date; `-s` and an operand without `+` set it.
         "date" | "gdate" => {
@@ -535,20 +443,26 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
     }
 }
 
-/// A sed script of the form `<line>p`, `<line>,<line>p`, several joined by `;`.
-fn prints_lines(script: &str) -> bool {
-    let line = |text: &str| text == "$" || (!text.is_empty() && text.chars().all(|c| c.is_ascii_digit()));
-    script
-        .split([';', '\n'])
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .all(|part| {
-            part.strip_suffix('p').is_some_and(|lines| match lines.split_once(',') {
-                Some((from, to)) => line(from) && line(to.trim_start_matches('+')),
-                None => line(lines),
-            })
-        })
-}
+/// Options of sed that change how it reads and prints, and no file.
+const SED_READS: &[&str] = &[
+    "-n",
+    "--quiet",
+    "--silent",
+    "-e",
+    "--expression",
+    "-E",
+    "-r",
+    "--regexp-extended",
+    "-u",
+    "--unbuffered",
+    "-z",
+    "--null-data",
+    "-s",
+    "--separate",
+];
+
+/// Options of awk that say how it splits lines, and what its variables are.
+const AWK_READS: &[&str] = &["-F", "--field-separator", "-v", "--assign"];
 
 /// Whether arithmetic on a word of `test` or `printf` can run a command: `a[$(…)]` as a variable's name.
 fn evaluates(name: &str, arguments: &[Word]) -> bool {

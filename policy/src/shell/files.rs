@@ -30,7 +30,9 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
         urls: Vec::new(),
     };
     if matches!(name, "source" | ".") {
-        call.operand(0, Access::Read);
+        if let Some(script) = call.argument(0) {
+            call.file(script, Access::Read);
+        }
     } else if let Some(known) = programs::know(name, arguments.iter().map(|field| &field.word)) {
         call.known(known);
     }
@@ -73,7 +75,9 @@ impl<'a> Call<'a> {
                 // A script among the arguments that runs or writes what it likes.
                 if class::takes_script(self.name) {
                     let words: Vec<Word> = all.iter().map(|field| field.word.clone()).collect();
-                    if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
+                    if self.name.ends_with("sed") {
+                        self.sed_script(&words);
+                    } else if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
                         self.files.unknown(&script, Access::Write);
                     }
                 }
@@ -201,11 +205,7 @@ impl<'a> Call<'a> {
     }
 
     fn operand(&mut self, rank: usize, access: Access) {
-        // Without a table entry the arguments are the operands.
-        let field = self
-            .field(rank)
-            .or_else(|| self.argument(rank).filter(|_| self.parsed.operands.is_empty()));
-        if let Some(field) = field {
+        if let Some(field) = self.field(rank) {
             self.file(field, access);
         }
     }

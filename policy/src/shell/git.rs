@@ -320,10 +320,45 @@ fn configured(setting: &str) -> Option<&str> {
     }
 }
 
+/// Subcommands that show, whatever their operands are.
+const SHOWING: &[&str] = &[
+    "blame",
+    "cat-file",
+    "check-ignore",
+    "cherry",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-index",
+    "diff-tree",
+    "for-each-ref",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "range-diff",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+    "whatchanged",
+];
+
 /// Whether a git command only looks, if the repository's configuration runs nothing. `words` follow the word `git`.
 pub(super) fn only_looks(words: &[Word]) -> bool {
     let split = split(words);
     let rest = words.get(split.rest..).unwrap_or_default();
+    // Behind `--` stands no option.
+    let dashes = rest
+        .iter()
+        .position(|word| word.literal() == Some("--"))
+        .unwrap_or(rest.len());
+    let operand = |(at, word): (usize, &Word)| at > dashes || word.is_operand();
     let texts: Option<Vec<&str>> = rest.iter().map(Word::literal).collect();
     let Some(verb) = split.verb else {
         return split
@@ -333,19 +368,33 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
             && !split.globals.is_empty()
             && rest.is_empty();
     };
-    // Every global option asks: each changes the repository, the programs or the output.
-    if !split.globals.is_empty() || escape(words).is_some() {
+    // Other global options ask: each changes the repository, the programs or the output. Where `-C` leads is looked at by
+    // the evaluation.
+    let plain = |option: &&str| {
+        matches!(
+            *option,
+            "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "-C"
+        )
+    };
+    let folders = split.globals.iter().filter(|option| **option == "-C").count();
+    if !split.globals.iter().all(plain) || folders > 1 || escape(words).is_some() {
         return false;
     }
     // A word that is not certain could be an option that writes.
-    let Some(texts) = texts else { return false };
+    let varies = |(_, word): &(usize, &Word)| word.literal().is_none();
+    let texts = match texts {
+        Some(texts) => texts,
+        None if SHOWING.contains(&verb) && rest.iter().enumerate().filter(varies).all(operand) => {
+            rest.iter().filter_map(Word::literal).collect()
+        }
+        None => return false,
+    };
     let parsed = options::parse(rest, options::Spec::default());
     let operands = parsed.operands.len();
     let first = texts.first().copied().unwrap_or_default();
     let any = |names: &[&str]| parsed.has(names);
     match verb {
-        "status" | "log" | "diff" | "show" | "blame" | "rev-parse" | "ls-files" | "ls-remote" | "cat-file"
-        | "describe" | "shortlog" | "rev-list" | "merge-base" | "for-each-ref" | "grep" => !any(&["--output", "-O"]),
+        verb if SHOWING.contains(&verb) => !any(&["--output", "-O"]),
         // Only lists: a name makes or moves one, unless an option says that it is a pattern.
         "branch" => {
             let listing = any(&[

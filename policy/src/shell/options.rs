@@ -12,6 +12,8 @@ pub(super) struct Spec {
     pub(super) short: &'static str,
     /// Long ones, without the dashes.
     pub(super) long: &'static [&'static str],
+    /// Short ones whose value stands in the same word, if they have one: `sed -i.bak`, as letters.
+    pub(super) attached: &'static str,
     /// Options without a value, dashes and all, as far as they are listed. `-#` is any number: `head -5`.
     pub(super) flags: &'static [&'static str],
     /// Long options have one dash, and short ones are not joined: `openssl -in`, `find -name`.
@@ -19,7 +21,7 @@ pub(super) struct Spec {
 }
 
 /// The options of a data file: with a value, and without.
-pub(super) fn spec(valued: &str, flags: &str, one_dash: bool) -> Spec {
+pub(super) fn spec(valued: &str, attached: &str, flags: &str, one_dash: bool) -> Spec {
     let valued = data::words(valued);
     let names = valued.iter().filter_map(|option| {
         if one_dash {
@@ -30,8 +32,14 @@ pub(super) fn spec(valued: &str, flags: &str, one_dash: bool) -> Spec {
     let long: Vec<&'static str> = names.collect();
     let letters = valued.iter().filter(|option| !one_dash && !option.starts_with("--"));
     let short: String = letters.filter_map(|option| option.chars().nth(1)).collect();
+    let attached: String = data::words(attached)
+        .iter()
+        .filter(|option| !option.starts_with("--"))
+        .filter_map(|option| option.chars().nth(1))
+        .collect();
     Spec {
         short: data::keep_text(&short),
+        attached: data::keep_text(&attached),
         long: data::keep(long),
         flags: data::words(flags),
         one_dash,
@@ -55,7 +63,8 @@ impl Spec {
         }
         let Some(long) = name.strip_prefix("--") else {
             let digits = self.flags.contains(&"-#") && bare.chars().all(|c| c.is_ascii_digit());
-            return digits || bare.chars().all(|letter| self.short.contains(letter));
+            let listed = |letter| self.short.contains(letter) || self.attached.contains(letter);
+            return digits || bare.chars().all(listed);
         };
         let cut_short = |known: &&str| !long.is_empty() && known.trim_start_matches("--").starts_with(long);
         self.long.iter().any(cut_short) || self.flags.iter().filter(|flag| flag.starts_with("--")).any(cut_short)
@@ -208,8 +217,9 @@ fn short_options(text: &str, known: bool, spec: Spec, parsed: &mut Parsed, waiti
     let letters = text.get(1..).unwrap_or_default();
     for (at, letter) in letters.char_indices() {
         let name = format!("-{letter}");
-        if spec.short.contains(letter) {
-            let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+        let attached = spec.attached.contains(letter);
+        let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+        if spec.short.contains(letter) || (attached && !rest.is_empty()) {
             if rest.is_empty() {
                 *waiting = Some(name);
             } else {
@@ -247,6 +257,7 @@ mod tests {
 
     const SPEC: Spec = Spec {
         short: "no",
+        attached: "i",
         long: &["output", "lines"],
         flags: &["--out-of-the-way", "--line", "-r", "-#"],
         one_dash: false,
@@ -270,7 +281,7 @@ mod tests {
 
     #[test]
     fn long_options_with_one_dash() {
-        let spec = spec("-in -out", "-text", true);
+        let spec = spec("-in -out", "", "-text", true);
         assert_eq!(
             told("-in a -out b -text c", spec),
             (vec!["-in@1".into(), "-out@3".into(), "-text".into()], vec![5])
@@ -295,6 +306,8 @@ mod tests {
     fn values_are_not_operands() {
         assert_eq!(told("-n 5 a", SPEC), (vec!["-n@1".into()], vec![2]));
         assert_eq!(told("-rn5 a", SPEC), (vec!["-r".into(), "-n=5".into()], vec![1]));
+        assert_eq!(told("-i a", SPEC), (vec!["-i".into()], vec![1]));
+        assert_eq!(told("-ri.n a", SPEC), (vec!["-r".into(), "-i=.n".into()], vec![1]));
         assert_eq!(told("--output=x a", SPEC), (vec!["--output=x".into()], vec![1]));
         assert_eq!(told("--output x a", SPEC), (vec!["--output@1".into()], vec![2]));
     }

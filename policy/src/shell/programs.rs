@@ -118,6 +118,8 @@ struct Raw {
     #[serde(default)]
     values: String,
     #[serde(default)]
+    attached: String,
+    #[serde(default)]
     reads: String,
     #[serde(default)]
     writes: String,
@@ -142,6 +144,7 @@ struct Raws {
 /// The files. A test below says so if one is missing here.
 const FILES: &[(&str, &str)] = &[
     ("agents", include_str!("../../data/programs/agents.toml")),
+    ("commands", include_str!("../../data/programs/commands.toml")),
     ("development", include_str!("../../data/programs/development.toml")),
     ("files", include_str!("../../data/programs/files.toml")),
     ("looking", include_str!("../../data/programs/looking.toml")),
@@ -170,7 +173,12 @@ fn compact(raw: Raw) -> Program {
         kind: raw.kind,
         shape: raw.operands,
         strict: raw.flags.is_some(),
-        spec: options::spec(&valued, raw.flags.as_deref().unwrap_or_default(), raw.one_dash),
+        spec: options::spec(
+            &valued,
+            &raw.attached,
+            raw.flags.as_deref().unwrap_or_default(),
+            raw.one_dash,
+        ),
         reads: data::words(&raw.reads),
         writes: data::words(&raw.writes),
         hosts: data::words(&raw.hosts),

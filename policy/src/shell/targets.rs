@@ -6,6 +6,9 @@ use super::{
 };
 use crate::AbsPath;
 
+/// Most folders that are remembered of one path because it leaves them again.
+const MAX_LEFT: usize = 16;
+
 /// Collects the files of one command.
 pub(super) struct Files<'a> {
     state: &'a State,
@@ -26,6 +29,10 @@ impl<'a> Files<'a> {
     }
 
     fn push(&mut self, target: FileTarget, access: Access) {
+        self.push_through(target, access, Vec::new());
+    }
+
+    fn push_through(&mut self, target: FileTarget, access: Access, through: Vec<AbsPath>) {
         // On another machine a rule on our files says nothing; but who deletes `/` there means it no more than here.
         let kept =
             access == Access::DeleteTree && matches!(&target, FileTarget::Path(path) if path.segments().count() <= 2);
@@ -36,6 +43,7 @@ impl<'a> Files<'a> {
             target,
             access,
             redirection: self.redirection,
+            through,
         });
     }
 
@@ -72,6 +80,19 @@ impl<'a> Files<'a> {
             },
             access,
         );
+    }
+
+    /// The files whose names begin with a text: the pieces that `split` writes.
+    pub(super) fn beginning(&mut self, text: &str, access: Access) {
+        let mut glob = String::new();
+        for c in text.chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+                glob.push('\\');
+            }
+            glob.push(c);
+        }
+        glob.push('*');
+        self.text(&Text { text: glob, glob: true }, access);
     }
 
     /// The working directory.
@@ -118,13 +139,40 @@ impl<'a> Files<'a> {
     }
 
     fn below(&mut self, directory: &AbsPath, text: &Text, access: Access) {
-        let target = if text.glob {
-            pattern(directory, &text.text)
+        if text.glob {
+            self.push(pattern(directory, &text.text), access);
         } else {
-            FileTarget::Path(directory.join(&text.text))
-        };
-        self.push(target, access);
+            let target = FileTarget::Path(directory.join(&text.text));
+            self.push_through(target, access, left_again(directory, &text.text));
+        }
     }
+}
+
+/// Folders that a path enters by name and leaves by `..`, at most [`MAX_LEFT`]: `a` in `a/../b`.
+fn left_again(directory: &AbsPath, text: &str) -> Vec<AbsPath> {
+    let mut left = Vec::new();
+    if !text.contains("..") {
+        return left;
+    }
+    let mut before = String::new();
+    let mut named = 0_usize;
+    for segment in text.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." if named > 0 => {
+                let folder = directory.join(&before);
+                if left.len() < MAX_LEFT && !left.contains(&folder) {
+                    left.push(folder);
+                }
+                named -= 1;
+            }
+            ".." => {}
+            _ => named += 1,
+        }
+        before.push_str(segment);
+        before.push('/');
+    }
+    left
 }
 
 /// A device that is no file anybody could want to protect: nothing, the own streams, descriptors.

@@ -26,6 +26,9 @@ enum Effect {
 struct Raw {
     names: String,
     effect: Effect,
+    /// Values with which it is harmless, whatever it is else; `''` is the empty one, `#` at the end any number.
+    #[serde(default)]
+    harmless_as: String,
     /// For people only.
     #[cfg_attr(not(test), expect(dead_code, reason = "a remark for readers of the file"))]
     why: String,
@@ -43,14 +46,21 @@ struct Table {
     exact: ByName<Effect>,
     /// Beginnings, without their `*`.
     beginnings: ByName<Effect>,
+    /// Names with the values that make them harmless.
+    tame: ByName<&'static [&'static str]>,
     /// The longest beginning, in bytes.
     longest: usize,
 }
 
 static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
     let raws: Raws = data::read("variables.toml", FILE);
-    let (mut exact, mut beginnings) = (Vec::new(), Vec::new());
+    let (mut exact, mut beginnings, mut tame) = (Vec::new(), Vec::new(), Vec::new());
     for raw in raws.variable {
+        let values = data::words(&raw.harmless_as);
+        if !values.is_empty() {
+            let values: &'static &'static [&'static str] = data::keep(values);
+            tame.extend(data::words(&raw.names).iter().map(|name| (*name, values)));
+        }
         let effect = data::keep(raw.effect);
         for name in data::words(&raw.names) {
             match name.strip_suffix('*') {
@@ -63,6 +73,7 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
     Table {
         exact: ByName::new(exact),
         beginnings: ByName::new(beginnings),
+        tame: ByName::new(tame),
         longest,
     }
 });
@@ -88,6 +99,22 @@ pub(super) fn is_dangerous(name: &str) -> bool {
 /// Whether an allow for a command also holds with this variable set.
 pub(super) fn is_harmless(name: &str) -> bool {
     effect(name) == Effect::Harmless
+}
+
+/// Whether an allow for a command also holds with this variable set to this value: `GIT_EDITOR=true`.
+pub(super) fn is_harmless_as(name: &str, value: Option<&str>) -> bool {
+    value.is_some_and(|value| {
+        let is_number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
+        let is_value = |known: &&str| match known.strip_suffix('#') {
+            Some(beginning) => value.strip_prefix(beginning).is_some_and(is_number),
+            None => *known == value || (*known == "''" && value.is_empty()),
+        };
+        is_harmless(name)
+            || VARIABLES
+                .tame
+                .find(name)
+                .is_some_and(|values| values.iter().any(is_value))
+    })
 }
 
 #[cfg(test)]
@@ -118,6 +145,36 @@ mod tests {
     fn a_longer_beginning_and_an_exact_name_go_first() {
         assert!(is_dangerous("GIT_SOMETHING") && !is_dangerous("GIT_TRACE_CURL") && !is_harmless("GIT_TRACE_CURL"));
         assert!(is_harmless("GIT_AUTHOR_NAME") && is_dangerous("GIT_AUTHOR_NAMES"));
+    }
+
+    #[test]
+    fn values_make_a_variable_harmless_only_as_a_whole() {
+        for (name, value) in [
+            ("PAGER", "cat"),
+            ("GIT_PAGER", ""),
+            ("GIT_EDITOR", "true"),
+            ("GIT_SEQUENCE_EDITOR", ":"),
+            ("NODE_OPTIONS", "--max-old-space-size=4096"),
+            ("RAILS_ENV", "test"),
+            ("LANG", "anything"),
+        ] {
+            assert!(is_harmless_as(name, Some(value)), "{name}={value}");
+            assert!(!is_harmless_as("FOO", Some(value)) && !is_harmless_as("GIT_SSH", Some(value)));
+        }
+        for (name, value) in [
+            ("PAGER", Some("cat x")),
+            ("PAGER", Some("./cat")),
+            ("PAGER", None),
+            ("GIT_EDITOR", Some("")),
+            ("GIT_EDITOR", Some("true;id")),
+            ("NODE_OPTIONS", Some("--max-old-space-size=4096 --require=./x.js")),
+            ("NODE_OPTIONS", Some("--max-old-space-size=")),
+            ("NODE_OPTIONS", Some("")),
+            ("RAILS_ENV", Some("production")),
+            ("GIT_SSH", Some("cat")),
+        ] {
+            assert!(!is_harmless_as(name, value), "{name}={value:?}");
+        }
     }
 
     #[test]
@@ -159,6 +216,18 @@ mod tests {
             "npm_config_script_shell",
             "PORTCULLIS_SOCKET",
             "DOCKER_HOST",
+            "SSH_SK_PROVIDER",
+            "GOPACKAGESDRIVER",
+            "CONTAINERS_CONF",
+            "APT_CONFIG",
+            "COMPlus_StartupHooks",
+            "JAVACMD",
+            "VIMRUNTIME",
+            "GNUPGHOME",
+            "RCLONE_PASSWORD_COMMAND",
+            "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
+            "ASAN_SYMBOLIZER_PATH",
+            "MIX_HOME",
         ] {
             assert!(is_dangerous(name), "{name}");
         }
@@ -172,6 +241,11 @@ mod tests {
             "DEBUG",
             "TZ",
             "CARGO_TERM_COLOR",
+            "LOG_LEVEL",
+            "PORT",
+            "RUST_LOG",
+            "FORCE_COLOR",
+            "UV_THREADPOOL_SIZE",
         ] {
             assert!(is_harmless(name) && !is_dangerous(name), "{name}");
         }
@@ -180,7 +254,8 @@ mod tests {
             "AWS_PROFILE",
             "PGPASSWORD",
             "GIT_TRACE",
-            "PORT",
+            "HOST",
+            "CFLAGS",
             "P",
             "",
             "HTTPS_PROXY",

@@ -1,4 +1,5 @@
-//! Programs that run the program named by their arguments: the data file `policy/data/wrappers.toml`.
+//! Programs that run the program named by their arguments: the data files `policy/data/wrappers.toml`
+//! and `wrappers-more.toml`.
 //!
 //! A table, because each option that takes a value has to be known: skipping one word too few or too many would judge
 //! the wrong program. An option that is not in the table is reported; the analysis goes on as if it took no value.
@@ -175,7 +176,10 @@ struct Raws {
     wrapper: Vec<Raw>,
 }
 
-const FILE: &str = include_str!("../../data/wrappers.toml");
+const FILE: &str = concat!(
+    include_str!("../../data/wrappers.toml"),
+    include_str!("../../data/wrappers-more.toml")
+);
 
 static WRAPPERS: LazyLock<ByName<Wrapper>> = LazyLock::new(|| {
     let raws: Raws = data::read("wrappers.toml", FILE);
@@ -228,7 +232,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         entrypoint: data::words(&raw.entrypoint),
         escapes: data::remarked(raw.escapes),
         opaque: data::remarked(raw.opaque),
-        spec: options::spec(&valued, &raw.flags, raw.one_dash),
+        spec: options::spec(&valued, &raw.attached, &raw.flags, raw.one_dash),
     }
 }
 

@@ -120,6 +120,7 @@ const OTHERS: &[&str] = &[
     "WebSearch(c*)",
     "WebFetch",
     "Mystery",
+    "PowerShell",
     "browser_action",
 ];
 /// In deny and ask only.

@@ -60,7 +60,7 @@ impl Judge<'_> {
         (parts, in_sandbox)
     }
 
-    fn has_scoped_command_rule(&self) -> bool {
+    pub(crate) fn has_scoped_command_rule(&self) -> bool {
         self.rules
             .iter()
             .any(|rule| rule.effect != Effect::Allow && rule.words().is_some() && !rule.is_for_every_command())
@@ -118,7 +118,14 @@ impl Judge<'_> {
             parts.push(if moved { part.guarded(None) } else { part });
         }
         parts.extend(command.urls.iter().filter_map(|url| self.contact(url)));
+        parts.extend(
+            command
+                .sockets
+                .iter()
+                .map(|socket| self.connection(&socket.name, &reach)),
+        );
         parts.extend(self.named_files(command));
+        parts.extend(self.taken_along(command));
         parts
     }
 
@@ -191,7 +198,9 @@ impl Judge<'_> {
             _ if !known => ActionClass::OtherCommand,
             _ if tee => ActionClass::FileCommand,
             CommandClass::ReadOnly => ActionClass::ReadOnlyCommand,
-            CommandClass::ReadOnlyGit if quiet && !self.moved_before(analysis, index) => ActionClass::ReadOnlyCommand,
+            CommandClass::ReadOnlyGit if quiet && !analysis.moved.contains(&index) && self.git_is_here(command) => {
+                ActionClass::ReadOnlyCommand
+            }
             CommandClass::FileChange if !command.files.is_empty() => ActionClass::FileCommand,
             CommandClass::ChangeDirectory if !looking_is_free => ActionClass::ReadOnlyCommand,
             CommandClass::ChangeDirectory => {
@@ -210,11 +219,14 @@ impl Judge<'_> {
         })
     }
 
-    fn moved_before(&self, analysis: &Analysis, index: usize) -> bool {
-        analysis.commands[..index].iter().any(|before| {
-            before.class == CommandClass::ChangeDirectory
-                && self.resolve(before.words[1].literal().unwrap()) != self.request.workspace.cwd
-        })
+    /// `git -C x` works in `x`.
+    fn git_is_here(&self, command: &Command) -> bool {
+        match command.words.as_slice() {
+            [_, option, folder, ..] if option.literal() == Some("-C") => folder
+                .literal()
+                .is_some_and(|folder| self.resolve(folder) == self.request.workspace.cwd),
+            _ => true,
+        }
     }
 
     fn is_system_program(&self, name: &str) -> bool {
@@ -252,9 +264,26 @@ impl Judge<'_> {
 
     /// Denies and asks on hosts hold for commands that contact them.
     fn contact(&self, url: &str) -> Option<Part> {
-        let host = host_of(url).unwrap();
+        let web = url.replacen("tcp://", "http://", 1).replacen("udp://", "http://", 1);
+        let host = host_of(&web).unwrap();
         let rule = self.first(|rule| rule.effect != Effect::Allow && rule.fetches(Some(&host)))?;
         Some(Part::by_rule(&rule))
+    }
+
+    /// A connection that a redirection opens: denies and asks on such a file count, allows do not.
+    fn connection(&self, name: &str, reach: &Reach) -> Part {
+        let path = AbsPath::root().join(name);
+        let verbs = ["Edit", "Read"];
+        let narrowed = self
+            .narrowed(&path, Effect::Deny, &verbs)
+            .or_else(|| self.narrowed(&path, Effect::Ask, &verbs));
+        if let Some(rule) = narrowed {
+            return Part::by_rule(&rule);
+        }
+        match reach {
+            Reach::Everything(rule) => Part::by_rule(rule),
+            _ => self.mode(ActionClass::Fetch),
+        }
     }
 
     /// A program that is not known may read any file that it names.

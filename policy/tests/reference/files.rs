@@ -18,7 +18,7 @@ use super::{
 pub(crate) type Cover = Option<Rule>;
 
 /// Rules that deny or ask speak about more than their own verb: what must not be read must not be changed.
-fn verbs(access: Access) -> &'static [&'static str] {
+pub(crate) fn verbs(access: Access) -> &'static [&'static str] {
     match access {
         Access::Read => &["Read"],
         Access::Write => &["Edit", "Read"],
@@ -49,7 +49,7 @@ impl Judge<'_> {
     }
 
     /// A path as named, and where it really leads.
-    fn spellings<'a>(&'a self, path: &'a AbsPath) -> impl Iterator<Item = &'a AbsPath> {
+    pub(crate) fn spellings<'a>(&'a self, path: &'a AbsPath) -> impl Iterator<Item = &'a AbsPath> {
         std::iter::once(path).chain(self.real(path))
     }
 
@@ -60,7 +60,7 @@ impl Judge<'_> {
     }
 
     /// The places of a rule's document: as named, and where these really are.
-    fn places(&self, rule: &Rule) -> [Places; 2] {
+    pub(crate) fn places(&self, rule: &Rule) -> [Places; 2] {
         let workspace = &self.request.workspace;
         let inside = workspace.cwd.is_within(&workspace.root);
         let named = Places {
@@ -84,7 +84,7 @@ impl Judge<'_> {
     }
 
     /// Whether a rule on files covers one spelling of a path, whatever it says about it.
-    fn covers_spelling(&self, rule: &Rule, path: &AbsPath) -> bool {
+    pub(crate) fn covers_spelling(&self, rule: &Rule, path: &AbsPath) -> bool {
         let wide = rule.effect != Effect::Allow;
         let places = self.places(rule);
         if rule.spelling == Spelling::Ignore {

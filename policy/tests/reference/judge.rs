@@ -232,7 +232,10 @@ impl Judge<'_> {
             }
             Action::Read { path } => parts.push(file(path, Access::Read)),
             Action::Edit { paths } => parts.extend(paths.iter().map(|path| file(path, Access::Write))),
-            Action::Delete { paths } => parts.extend(paths.iter().map(|path| file(path, Access::DeleteTree))),
+            Action::Delete { paths } => {
+                parts.extend(paths.iter().map(|path| file(path, Access::DeleteTree)));
+                parts.extend(paths.iter().flat_map(|path| self.removed(&self.resolve(path))));
+            }
             Action::Search(Search::Web { query }) => {
                 let covers = |rule: &Rule| {
                     rule.is_native("WebSearch") && rule.inner().is_none_or(|own| matchers::stars(own, query))
@@ -264,6 +267,14 @@ impl Judge<'_> {
             Action::Skill { name, .. } => parts.push(self.skill(name)),
             Action::LeavePlan => parts.push(self.mode(ActionClass::LeavePlan)),
             Action::Internal => parts.push(self.mode(ActionClass::Internal)),
+            // Which command it runs is not known.
+            Action::Other if call.tool_name == "PowerShell" => {
+                let for_all = |effect| self.first_with(effect, Rule::is_for_every_command);
+                parts.push(match for_all(Effect::Deny).or_else(|| for_all(Effect::Ask)) {
+                    Some(rule) => Part::by_rule(&rule),
+                    None => by_tool(ActionClass::UnknownTool).unless_unknown(!self.has_scoped_command_rule()),
+                });
+            }
             Action::Other => parts.push(by_tool(ActionClass::UnknownTool)),
             other => panic!("the generator makes no {other:?}"),
         }

@@ -14,6 +14,7 @@
 )]
 
 mod alphabet;
+mod below;
 mod commands;
 mod controls;
 mod dice;
@@ -133,6 +134,9 @@ const EXPECTED: &[(&str, usize)] = &[
     ("Shell deny", 300),
     ("Read allow", 100),
     ("Edit allow", 100),
+    ("Delete allow", 20),
+    ("Delete ask", 50),
+    ("Delete deny", 50),
     ("Mcp allow", 50),
     ("Mcp ask", 100),
     ("Browser allow", 20),
@@ -157,7 +161,8 @@ fn compare(seeds: std::ops::Range<u64>) {
             let judged = judge::judge(&ruleset.plain, &request);
             let (ours, naive) = (ours(&decision), naive(&judged));
             if ours != naive {
-                wrong.push(format!("seed {seed}\n{}", report(&ruleset, &request, &ours, &naive)));
+                let report = report(&ruleset, &request, &ours, &naive);
+                wrong.push(format!("seed {seed}\n{report}\n{:#?}", decision.trace));
             }
             calls += 1;
             for kind in kinds(&decision, &judged, &request) {

@@ -201,12 +201,16 @@ pub(crate) fn mcp(body: &str, wide: bool, server: &str, tool: &str) -> bool {
                 .is_some_and(|rest| !rest.is_empty() && stars(rest, tool))
     };
     let whole = format!("{server}__{tool}");
+    // The server's name may hold the two lines itself: then the rule names a server whose tools begin behind it.
+    let whole_server = |whole: &str| whole.starts_with(&format!("{body}__"));
     own(server, tool)
         || (wide
             && (stars(body, &whole)
                 || stars(body, server)
                 || own(&plain(server), &plain(tool))
-                || stars(body, &plain(&whole))))
+                || stars(body, &plain(&whole))
+                || whole_server(&whole)
+                || whole_server(&plain(&whole))))
 }
 
 /// Whether `server:tool` as a deny or ask covers a tool, wherever its server's name ends and in either spelling.

@@ -191,6 +191,7 @@ impl Rule {
             "timeout \u{1}",
             "npm exec \u{1}",
             "gdb \u{1}",
+            "foot \u{1}",
             "python \u{1}",
             "npx \u{1}",
         ];

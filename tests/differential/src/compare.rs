@@ -28,24 +28,17 @@ pub fn missed(analysis: &Analysis, happened: &Happened) -> Option<String> {
         return None;
     }
     let script_file = analysis.commands.iter().any(|command| {
-        command.program_name().is_some_and(|name| READ_FILES.contains(&name))
-            && command.class != portcullis_policy::shell::CommandClass::Wrapper
+        let shell = command.program_name().is_some_and(|name| READ_FILES.contains(&name));
+        let sed = command.program_name() == Some("sed") && command.escape_option().as_deref() == Some("-f");
+        sed || (shell && command.class != portcullis_policy::shell::CommandClass::Wrapper)
     });
     if script_file {
         return None;
     }
-    // `time` is a keyword in bash, and in other shells a program, whose words are judged. `echo` is what a bare xargs runs.
+    // `time` is a keyword in bash, and in other shells a program, whose words are judged.
     // `command -p` finds the system's own npm, which is a script for node.
     let of_the_system = |run: &[String]| matches!(run, [program, script, ..] if program == "node" && (script.starts_with("/bin/") || script.starts_with("/usr/bin/")));
-    let harmless =
-        |run: &&Vec<String>| !matches!(run.first().map(String::as_str), Some("time" | "echo")) && !of_the_system(run);
-    // What `e` of sed runs is not listed: the command counts as one that runs others, which no allow rule covers.
-    let sed = |command: &portcullis_policy::shell::Command| {
-        command.program_name() == Some("sed") && command.escape_option().is_some()
-    };
-    if analysis.commands.iter().any(sed) {
-        return None;
-    }
+    let harmless = |run: &&Vec<String>| run.first().map(String::as_str) != Some("time") && !of_the_system(run);
     let runs = happened.runs.iter().filter(harmless);
     for run in runs {
         let known = analysis.commands.iter().any(|command| {

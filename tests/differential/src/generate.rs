@@ -1,5 +1,6 @@
 //! Lines from bash's grammar: every construct in every position, with all ways to quote and to hide a program's name.
 
+mod constructs;
 mod words;
 
 use std::collections::BTreeSet;
@@ -171,7 +172,7 @@ impl Maker<'_> {
         if depth == 0 || self.budget == 0 || !self.odd(2) {
             return self.simple(depth);
         }
-        let mut text = match self.random.below(15) {
+        let mut text = match self.random.below(20) {
             0 => {
                 self.tag("subshell");
                 let body = self.list(depth - 1);
@@ -276,6 +277,7 @@ impl Maker<'_> {
                 self.tag("select");
                 format!("select X in a b; do {}break; done", self.body(depth))
             }
+            11..=16 => return self.construct(depth),
             _ => return self.simple(depth),
         };
         if self.random.once_in(5) {
@@ -533,6 +535,8 @@ mod tests {
             "eval",
             "brace",
             "select",
+            "declare -n",
+            "several here-documents",
         ] {
             assert!(tags.contains(tag), "{tag}");
         }

@@ -18,7 +18,7 @@ const OTHERS: &[&str] = &[
     "surprise", "bash", "sh", "env", "timeout", "nice", "nohup", "xargs", "find", "setsid", "stdbuf", "flock", "mv",
     "mkdir", "ln", "sed", "head", "sort", "sudo", "echo", "printf", "true", "false", "test", "[", "time", "grep",
     "python3", "node", "cargo", "docker", "ssh", "id", "date", "find", "dd", "rmdir", "truncate", "install", "chmod",
-    "kill", "wc", "tail", "a", "b", "x", "x=y", "text", "second", "escaped",
+    "kill", "wc", "tail", "a", "b", "x", "x=y", "text", "gzip", "split", "second", "escaped",
 ];
 
 /// What a line did.

@@ -6,7 +6,7 @@
 use std::{
     fmt::Write as _,
     fs,
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::super::{
     args::Format,
     failure::Failure,
+    files,
     output::{self, printable},
 };
 
@@ -120,18 +121,10 @@ pub(crate) fn main(command: &ImportArgs) -> Result<u8, Failure> {
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
-    let failed = |cause| Failure::io(format!("cannot read `{}`", file.display()), cause);
-    let reader: Box<dyn io::Read> = if file == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(fs::File::open(file).map_err(failed)?)
-    };
-    let mut bytes = Vec::new();
-    // One byte more than is imported, so that what is too large is said by the importer.
-    reader
-        .take(import::MAX_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    let most = import::MAX_BYTES as u64;
+    let bytes = files::read(file, most)
+        .map_err(|cause| Failure::io(format!("cannot read `{}`", file.display()), cause))?
+        .ok_or_else(|| Failure::usage_text(format!("`{}` is larger than {}", file.display(), files::size(most))))?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::usage_text(format!("`{}` is no text in UTF-8", file.display())))?;
     // Editors of another system begin a file with this mark.
@@ -249,8 +242,9 @@ fn table(name: &str, imported: &Imported) -> String {
     let [kept, translated, lost, faults] = counts;
     let _ = writeln!(
         out,
-        "{}: {kept} kept, {translated} translated, {lost} not expressible, {faults} faults",
-        printable(name)
+        "{}: {kept} kept, {translated} translated, {lost} not expressible, {}",
+        printable(name),
+        super::plural(faults as u64, "fault")
     );
     out
 }

@@ -1,13 +1,12 @@
 //! `portcullis policy test`: runs tests of a policy through the engine that the server uses.
 //!
-//! Needs no server and no data directory. What cannot be read counts as failed and says why; nothing is passed over in
-//! silence.
+//! Needs no server and no data directory. What cannot be read counts as failed and says why, and what cannot be sent to a
+//! server is counted and named; nothing is passed over in silence.
 
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    fs,
-    io::{self, Read as _, Write as _},
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -24,11 +23,12 @@ use portcullis_policy::{
 };
 use serde::Serialize;
 
-use super::through::Through;
+use super::through::{Through, missing_program};
 use crate::cli::{
     args::{Format, HostArgs},
     failure::Failure,
     faults::render,
+    files,
     output::{self, printable},
 };
 
@@ -40,7 +40,7 @@ use crate::cli::{
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 all passed, 1 a case failed, 2 a file cannot be read, has faults or holds no case. \
-    With --server also 5: portcullis-sandboxd or the server cannot be reached."
+    With --server also 3: none failed, but one was not sent; and 5: portcullis-sandboxd or the server cannot be reached."
 )]
 pub(crate) struct TestArgs {
     /// Files with tests; `-` = stdin.
@@ -48,7 +48,7 @@ pub(crate) struct TestArgs {
     files: Vec<PathBuf>,
     /// Send each case through portcullis-sandboxd and the server instead of judging it here, below a temporary folder; they
     /// must agree. Each is recorded, and the policies of the team and of this person are in force, too. A case that states
-    /// facts of a host (programs, repository, sandbox, failures) or rules of the team cannot be run so, and fails.
+    /// facts of a host (programs, repository, sandbox, failures) or rules of the team is not sent, which is counted and said.
     #[arg(long)]
     server: bool,
     /// Print nothing but the summary.
@@ -88,6 +88,8 @@ struct Run<'a> {
     command: &'a TestArgs,
     passed: usize,
     failed: usize,
+    /// Not to be made real for a server.
+    not_sent: usize,
     /// A file that cannot be read.
     unreadable: bool,
     coverage: Coverage,
@@ -105,6 +107,9 @@ struct CaseLine<'a> {
     passed: bool,
     mismatches: &'a [String],
     why: &'a str,
+    /// Why the case was not sent to the server; absent if it was, and without `--server`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_sent: Option<&'a str>,
     /// `None` for a case that could not be run.
     #[serde(flatten)]
     decided: Option<DecidedLine<'a>>,
@@ -126,6 +131,9 @@ struct SummaryLine {
     kind: &'static str,
     passed: usize,
     failed: usize,
+    /// Absent without `--server`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_sent: Option<usize>,
     unreadable_files: bool,
     coverage: Vec<CoverageLine>,
 }
@@ -191,6 +199,7 @@ impl<'a> Run<'a> {
             command,
             passed: 0,
             failed: 0,
+            not_sent: 0,
             unreadable: false,
             coverage: Coverage::default(),
             through,
@@ -209,6 +218,12 @@ impl<'a> Run<'a> {
         };
         if is_rows(path, &text) {
             self.rows(&name, &text).await
+        } else if text.len() > file::MAX_BYTES {
+            // Said here: a fault within the text would show it.
+            let most = files::size(file::MAX_BYTES as u64);
+            Failure::usage_text(format!("the tests `{name}` are larger than {most}")).show();
+            self.unreadable = true;
+            Ok(())
         } else {
             self.toml(path, &name, &text).await
         }
@@ -284,8 +299,16 @@ impl<'a> Run<'a> {
             Some(through) => {
                 let there = match through.decide(case).await? {
                     Ok(there) => there,
-                    Err(why) => return self.cannot_run(file, case.line, &redact::text(&case.name), &why),
+                    Err(why) => return self.leave_out(file, case, &why),
                 };
+                // The case takes a program for granted that is not here, so it was not made real; only what is stricter for
+                // it is excused.
+                if there.verdict > here.verdict
+                    && let Some(program) = missing_program(case)
+                {
+                    let why = format!("this host has no program `{program}`, which the case takes for granted");
+                    return self.leave_out(file, case, &why);
+                }
                 let mut mismatches = case.mismatches(&there);
                 if here.verdict != there.verdict {
                     mismatches.push(format!(
@@ -313,6 +336,7 @@ impl<'a> Run<'a> {
                     passed,
                     mismatches: &mismatches,
                     why: &case.why,
+                    not_sent: None,
                     decided: Some(DecidedLine {
                         expected: case.expected.to_string(),
                         decision: decision.verdict.to_string(),
@@ -345,6 +369,7 @@ impl<'a> Run<'a> {
                     passed: false,
                     mismatches: &[format!("cannot be run: {fault}")],
                     why: "",
+                    not_sent: None,
                     decided: None,
                 })?;
             }
@@ -354,6 +379,38 @@ impl<'a> Run<'a> {
                     head(file, line),
                     printable(name),
                     printable(fault)
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A case that no server was asked about: it counts neither as passed nor as failed, and says why.
+    fn leave_out(&mut self, file: &str, case: &Case, why: &str) -> Result<(), Failure> {
+        self.not_sent += 1;
+        let name = redact::text(&case.name);
+        match self.command.format {
+            _ if self.command.quiet => {}
+            Format::Json => {
+                output::json(&CaseLine {
+                    kind: "case",
+                    file,
+                    line: case.line,
+                    name: &name,
+                    passed: false,
+                    mismatches: &[],
+                    why: &case.why,
+                    not_sent: Some(why),
+                    decided: None,
+                })?;
+            }
+            Format::Text => {
+                output::text(&format!(
+                    "not sent {}:{} {}\n      {}\n",
+                    printable(file),
+                    case.line,
+                    printable(&name),
+                    printable(why)
                 ))?;
             }
         }
@@ -373,12 +430,17 @@ impl<'a> Run<'a> {
                     kind: "summary",
                     passed: self.passed,
                     failed: self.failed,
+                    not_sent: self.command.server.then_some(self.not_sent),
                     unreadable_files: self.unreadable,
                     coverage: coverage.collect(),
                 })?;
             }
             Format::Text => {
-                let mut text = format!("{} passed, {} failed\n", self.passed, self.failed);
+                let not_sent = match self.not_sent {
+                    0 => String::new(),
+                    count => format!(", {count} not sent"),
+                };
+                let mut text = format!("{} passed, {} failed{not_sent}\n", self.passed, self.failed);
                 for document in covered.iter().filter(|_| !self.command.quiet) {
                     let reached = document.rules - document.not_reached.len();
                     let _ = writeln!(
@@ -394,10 +456,11 @@ impl<'a> Run<'a> {
                 output::text(&text)?;
             }
         }
-        Ok(match (self.unreadable, self.failed) {
-            (true, _) => 2,
-            (false, 0) => 0,
-            (false, _) => 1,
+        Ok(match (self.unreadable, self.failed, self.not_sent) {
+            (true, ..) => 2,
+            (false, 0, 0) => 0,
+            (false, 0, _) => 3,
+            (false, ..) => 1,
         })
     }
 }
@@ -474,20 +537,14 @@ fn is_rows(path: &Path, text: &str) -> bool {
 
 /// The text of a file, or of stdin for `-`.
 pub(super) fn read(path: &Path, most: u64) -> Result<String, Failure> {
-    let failed = |cause| Failure::usage_io(format!("cannot read `{}`", path.display()), cause);
-    let mut content = Vec::new();
-    let reader: Box<dyn io::Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(fs::File::open(path).map_err(failed)?)
-    };
-    reader.take(most + 1).read_to_end(&mut content).map_err(failed)?;
-    if content.len() as u64 > most {
-        return Err(Failure::usage_text(format!(
-            "the file `{}` is larger than {} KiB",
-            path.display(),
-            most / 1024
-        )));
-    }
+    let content = files::read(path, most)
+        .map_err(|cause| Failure::usage_io(format!("cannot read `{}`", path.display()), cause))?
+        .ok_or_else(|| {
+            Failure::usage_text(format!(
+                "the file `{}` is larger than {}",
+                path.display(),
+                files::size(most)
+            ))
+        })?;
     String::from_utf8(content).map_err(|_| Failure::usage_text(format!("the file `{}` is not UTF-8", path.display())))
 }

@@ -2,8 +2,9 @@
 //!
 //! A host's daemon looks facts up by itself and believes no client, so a case has to be made real: below a temporary folder
 //! of its own, with its files, its links and its rules as the documents of a project that is trusted for the time. What the
-//! wire or a host cannot be made to say (facts that are made up, rules of the team) makes the case one that cannot be run,
-//! which counts as failed. Each call is decided and recorded like any other.
+//! wire or a host cannot be made to say (facts that are made up, rules of the team) makes the case one that is not sent, which
+//! is counted and named. An MCP server that a case calls stands in the project's `.mcp.json` for the time, and counts as
+//! approved by the session's flag; nothing starts it. Each call is decided and recorded like any other.
 //!
 //! The team's active policy and this person's own policy are in force, too. Whoever wants the cases alone uses a server with
 //! an empty policy.
@@ -15,14 +16,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use portcullis_client::{Answer, Host, HostOptions, Interactivity, Question, answer};
+use portcullis_client::{Answer, CallError, Host, HostOptions, Interactivity, Question, answer};
 use portcullis_policy::{
     Action, DecidedBy, Decision, Effect, Facts, Layer, RuleRef, TraceEntry, Verdict,
     cases::Case,
-    facts::{Repositories, Repository, SandboxOffer},
-    request,
+    facts::{Approval, Launch, Repositories, Repository, SandboxOffer},
+    facts_needed, request,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::cli::{args::HostArgs, failure::Failure};
 
@@ -68,7 +69,12 @@ impl Through {
         for path in made {
             fs::remove_file(path).map_err(failed)?;
         }
-        Ok(decision(&answer?))
+        match answer {
+            Ok(answer) => Ok(decision(&answer)),
+            // One call that the wire does not carry is no reason to leave the others out.
+            Err(CallError::Invalid { message, .. }) => Ok(Err(format!("the server does not take the call: {message}"))),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     /// Takes trust back and removes the folder.
@@ -88,22 +94,67 @@ struct Moved<'a> {
     places: Vec<(String, String)>,
     documents: Vec<(&'static str, String)>,
     session: (Vec<String>, Vec<String>),
+    approves_servers: bool,
+}
+
+/// The MCP servers of a case, as a project's configuration.
+#[derive(Default)]
+struct McpServers {
+    file: Option<(&'static str, String)>,
+    approved: bool,
+}
+
+impl McpServers {
+    fn of(case: &Case) -> Result<Self, String> {
+        let Action::Mcp { server, .. } = &case.request.call.action else {
+            return Ok(Self::default());
+        };
+        if !case.setting.facts.project_trusted {
+            return Err("it calls an MCP server in a project that is not trusted, which can bring none".to_owned());
+        }
+        let definitions = &case.request.facts.mcp_servers;
+        let approved = definitions.iter().all(|own| own.approval == Approval::Given);
+        let known = approved || definitions.iter().all(|own| own.approval == Approval::None);
+        if !known || definitions.iter().any(|own| !own.read_only_tools.is_empty()) {
+            return Err("it states what a person approved, or what a server says of its tools".to_owned());
+        }
+        let mut servers = Map::new();
+        for own in definitions {
+            let definition = match &own.launch {
+                Launch::Command { words, environment } if environment.is_empty() => match words.split_first() {
+                    Some((program, arguments)) => json!({ "command": program, "args": arguments }),
+                    None => return Err("its MCP server starts nothing".to_owned()),
+                },
+                Launch::Url(url) => json!({ "type": "http", "url": url }),
+                Launch::Command { .. } | Launch::Unknown => {
+                    return Err("how its MCP server is started cannot be written down".to_owned());
+                }
+            };
+            if servers.insert(own.name.clone(), definition).is_some() {
+                return Err(format!("it defines the MCP server `{server}` twice"));
+            }
+        }
+        let text = json!({ "mcpServers": servers }).to_string();
+        Ok(Self {
+            file: Some((".mcp.json", text)),
+            approved,
+        })
+    }
 }
 
 impl<'a> Moved<'a> {
     fn of(case: &'a Case, folder: &Path) -> Result<Self, String> {
         let setting = &case.setting;
         let facts = &setting.facts;
-        if matches!(case.request.call.action, Action::Mcp { .. }) {
-            let why = "it calls an MCP server, and the daemon knows only those of its own user's configuration";
-            return Err(why.to_owned());
-        }
+        let servers = McpServers::of(case)?;
         let ordinary = Facts {
             vouched: true,
             project_trusted: facts.project_trusted,
             repository: facts.repository.clone(),
             repositories: facts.repositories.clone(),
             sandbox: SandboxOffer::None,
+            // What of them can be made real is settled above.
+            mcp_servers: facts.mcp_servers.clone(),
             ..Facts::default()
         };
         let quiet = match &facts.repository {
@@ -134,7 +185,9 @@ impl<'a> Moved<'a> {
             places,
             documents: Vec::new(),
             session: (Vec::new(), Vec::new()),
+            approves_servers: servers.approved,
         };
+        moved.documents.extend(servers.file);
         for (layer, text) in &case.texts {
             let text = moved.text(text);
             match layer {
@@ -240,12 +293,24 @@ impl<'a> Moved<'a> {
             request::Interactivity::Headless => Interactivity::Headless,
         };
         question.roots = vec![self.text(setting.workspace.root.as_str())];
-        if let Some(home) = &setting.workspace.home {
+        // MCP servers are configured in a home, too, and the daemon knows that of its own user alone. The call of one names no
+        // path, so the case's home says nothing about it.
+        let calls_server = matches!(call.action, Action::Mcp { .. });
+        if let Some(home) = setting.workspace.home.as_ref().filter(|_| !calls_server) {
             question.home = self.text(home.as_str());
         }
         (question.session_allow, question.session_deny) = self.session.clone();
+        question.approve_mcp_servers = self.approves_servers;
         question
     }
+}
+
+/// A program that a call needs, that a case takes for granted, and that this host does not have.
+pub(super) fn missing_program(case: &Case) -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let is_there = |name: &str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    let needed = facts_needed(&case.request.call.action, &case.setting.workspace).programs;
+    needed.into_iter().find(|name| !name.contains('/') && !is_there(name))
 }
 
 /// Replaces a path and what lies below it, not names that merely begin so.

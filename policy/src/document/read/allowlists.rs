@@ -81,6 +81,7 @@ impl Reader<'_> {
                             effect: Effect::Allow,
                         },
                         advice: None,
+                        written: None,
                     });
                 }
                 Err((message, hint)) if key == "mcpAllowlist" && !text.contains(':') => {

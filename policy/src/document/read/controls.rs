@@ -152,16 +152,15 @@ impl Reader<'_> {
     }
 
     fn network_mode(&mut self, value: &Value<'_>) -> Option<NetworkMode> {
-        let mode = match self.string(value, "networkMode")? {
-            "sandbox_json_only" => NetworkMode::SandboxJsonOnly,
-            "sandbox_json_plus_defaults" => NetworkMode::SandboxJsonPlusDefaults,
-            "allow_all" => NetworkMode::AllowAll,
-            other => {
-                let message = format!("`{other}` is no network mode");
-                let hint = "known are sandbox_json_only, sandbox_json_plus_defaults, allow_all";
-                self.fault(range(value), message, Some(hint));
-                return None;
-            }
+        let word = self.string(value, "networkMode")?;
+        let Some(mode) = NetworkMode::ALL.into_iter().find(|mode| mode.word() == word) else {
+            let known = NetworkMode::ALL.map(NetworkMode::word).join(", ");
+            self.fault(
+                range(value),
+                format!("`{word}` is no network mode"),
+                Some(&format!("known are {known}")),
+            );
+            return None;
         };
         let warning = self.note(
             range(value),

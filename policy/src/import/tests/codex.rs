@@ -16,9 +16,9 @@ fn rules_of_codex() {
     assert_eq!(
         rules,
         [
-            r#"{"advice":"move files to ./trash instead","rule":"Bash(rm -rf *)"},"#,
-            r#"{"advice":"move files to ./trash instead","rule":"Bash(rm -fr *)"}"#,
-            r#"{"advice":"a person looks at every push","rule":"Bash(git push *)"}"#,
+            r#"{ "rule": "Bash(rm -rf *)", "advice": "move files to ./trash instead" },"#,
+            r#"{ "rule": "Bash(rm -fr *)", "advice": "move files to ./trash instead" }"#,
+            r#"{ "rule": "Bash(git push *)", "advice": "a person looks at every push" }"#,
             r#""Bash(git status *)","#,
             r#""Bash(/usr/bin/git status *)","#,
             r#""Bash(git log *)","#,

@@ -15,10 +15,10 @@ fn policies_of_gemini() {
     for expected in [
         r#""Bash(git status *)","#,
         r#""Bash(git log *)","#,
-        r#"{"rule":"Bash","when":{"command":"(?:^(npm|pnpm) run (build|test))(?s:.*)"}},"#,
+        r#"{ "rule": "Bash", "when": { "command": "(?:^(npm|pnpm) run (build|test))(?s:.*)" } },"#,
         r#""Bash(git push *)","#,
-        r#"{"advice":"Secrets are not edited here.","rule":"Edit","when":{"input":"\\.env"}},"#,
-        r#"{"rule":"mcp__memo__get_note","when":{"modes":["default","acceptEdits"]}}"#,
+        r#"{ "rule": "Edit", "when": { "input": "\\.env" }, "advice": "Secrets are not edited here." },"#,
+        r#"{ "rule": "mcp__memo__get_note", "when": { "modes": ["default", "acceptEdits"] } }"#,
         r#""mcp__prod__*","#,
     ] {
         assert!(rules.contains(&expected), "{expected}\n{}", imported.native);
@@ -61,7 +61,7 @@ priority = 10
     let native = &imported.native;
     // An allow reaches no further than Gemini's own tool.
     assert!(
-        native.contains(r#"{"rule":"Write(**)","spelling":"cursor"}"#),
+        native.contains(r#"{ "rule": "Write(**)", "spelling": "cursor" }"#),
         "{native}"
     );
     // A deny below an allow stays, and says that this is stricter.

@@ -5,7 +5,7 @@
 
 use super::{
     Walk,
-    call::{Call, text},
+    call::{Call, Stdin, text},
     wrapped::replace,
 };
 use crate::shell::{
@@ -21,6 +21,9 @@ use crate::shell::{
 const KEYS: &[&str] = &[
     "BSpace", "C-c", "C-d", "C-j", "C-l", "C-m", "C-u", "Enter", "Escape", "KPEnter", "Space", "Tab",
 ];
+
+/// Most words of an input that are taken as arguments.
+const MAX_INPUT_WORDS: usize = 64;
 
 impl Walk<'_> {
     /// Runs the command behind a wrapper, whose name ends at the word of number `start`. True if it only wraps.
@@ -79,6 +82,11 @@ impl Walk<'_> {
             }
             if wrapper.kind == Kind::Feeds {
                 return self.echoes(call, &inside).map(|()| true);
+            }
+            // A shell on the other side, or of somebody else, reads its commands from the input: `ssh host <<EOF`.
+            let fed = matches!(call.stdin, Stdin::Given(_) | Stdin::Pipe(Some(_)));
+            if (wrapper.joins || wrapper.shell_arguments) && fed {
+                return self.script_from_input(wrapper.name, call, &inside).map(|_| false);
             }
             return Ok(false);
         };
@@ -380,11 +388,23 @@ impl Walk<'_> {
         };
         match marker {
             Some(marker) => replace(fields, &marker),
-            None => fields.push(Field {
-                before: " ".into(),
-                source: String::new(),
-                ..Field::unknown("words from the input")
-            }),
+            None => {
+                // Words of a here-string or here-document that are sure; what quotes mean to it is not looked into.
+                if let Stdin::Given(Some(text)) = &call.stdin
+                    && !text.contains(['"', '\'', '\\'])
+                {
+                    let known = text.split_whitespace().take(MAX_INPUT_WORDS);
+                    fields.extend(known.map(|word| Field {
+                        before: " ".into(),
+                        ..Field::literal(word)
+                    }));
+                }
+                fields.push(Field {
+                    before: " ".into(),
+                    source: String::new(),
+                    ..Field::unknown("words from the input")
+                });
+            }
         }
     }
 }

@@ -100,7 +100,9 @@ impl Walk<'_> {
                     let evaluates = source
                         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
                         .any(risky);
-                    if field.text().is_none() || evaluates {
+                    // `let 'y=a[$(…)]'`: what an index substitutes runs, quoted or not.
+                    let substitutes = source.contains('[') && source.contains(['$', '`']);
+                    if field.text().is_none() || evaluates || substitutes {
                         self.opaque(&source, OpaqueReason::DynamicScript);
                     }
                 }
@@ -240,8 +242,13 @@ impl Walk<'_> {
                     absolute &= text.text.starts_with('/');
                     for directory in &state.directories {
                         let joined = directory.join(&text.text);
-                        if !directories.contains(&joined) && directories.len() < 32 {
+                        if directories.contains(&joined) {
+                            continue;
+                        }
+                        if directories.len() < 32 {
                             directories.push(joined);
+                        } else {
+                            (moved.elsewhere, absolute) = (true, false);
                         }
                     }
                 }

@@ -1,6 +1,7 @@
 //! One command with its words expanded: records it, and finds what it runs in turn.
 
-use super::{Walk, Ways};
+use super::{Socket, Walk, Ways};
+use crate::AbsPath;
 use crate::shell::{
     Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word,
     class::{self, base_name},
@@ -32,7 +33,7 @@ pub(super) struct Call<'r> {
     pub(super) fields: Vec<Field>,
     pub(super) assignments: Vec<Assignment>,
     pub(super) files: Vec<FileAccess>,
-    pub(super) urls: Vec<String>,
+    pub(super) sockets: Vec<Socket>,
     pub(super) stdin: Stdin,
     /// What it was read from; `None` behind a wrapper, whose own words were looked into already.
     pub(super) raw: Option<(&'r Simple, &'r [Redirect])>,
@@ -47,12 +48,17 @@ impl Call<'_> {
             fields,
             assignments: Vec::new(),
             files: Vec::new(),
-            urls: Vec::new(),
+            sockets: Vec::new(),
             stdin: stdin.clone(),
             raw: None,
             resolved,
         }
     }
+}
+
+/// The addresses of connections, then others.
+fn sockets_then(sockets: &[Socket], others: Vec<String>) -> Vec<String> {
+    sockets.iter().map(|socket| socket.url.clone()).chain(others).collect()
 }
 
 impl Walk<'_> {
@@ -70,6 +76,10 @@ impl Walk<'_> {
             _ => files::Touched::default(),
         };
         let index = self.analysis.commands.len();
+        let here = |directory: &AbsPath| *directory == self.context.cwd;
+        if state.elsewhere || !state.directories.iter().all(here) {
+            self.analysis.moved.insert(index);
+        }
         let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
             CommandClass::Other
         } else {
@@ -81,7 +91,8 @@ impl Walk<'_> {
             words,
             seen_through: self.seen.clone(),
             files: call.files.iter().cloned().chain(touched.files).collect(),
-            urls: call.urls.iter().cloned().chain(touched.urls).collect(),
+            urls: sockets_then(&call.sockets, touched.urls),
+            sockets: call.sockets.clone(),
             class,
             remote: state.remote,
         })?;
@@ -131,6 +142,10 @@ impl Walk<'_> {
         }
         let opaque = self.analysis.opaque.len();
         if let Some(ways) = self.builtin(name, call, &state)? {
+            if matches!(name, "cd" | "chdir" | "pushd") && !ways.0.elsewhere {
+                self.budget.spend(ways.0.directories.len())?;
+                self.analysis.goes.insert(index, ways.0.directories.clone());
+            }
             if name == "trap" && self.analysis.opaque.len() == opaque {
                 self.mark_wrapper(index);
             }

@@ -67,7 +67,7 @@ pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -
     Ok(())
 }
 
-/// Subshells count too: wider than needed, and simpler. The depth is that of the text, which the reader bounded.
+/// What a subshell changes is lost with it. The depth is that of the text, which the reader bounded.
 pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
     budget.spend(1)?;
     match &node.form {
@@ -98,7 +98,8 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
                 }
             }
         }
-        Form::Subshell(list) | Form::Group(list) => of_list(list, effects, budget)?,
+        Form::Subshell(_) => {}
+        Form::Group(list) => of_list(list, effects, budget)?,
         Form::If { branches, otherwise } => {
             for (condition, body) in branches {
                 of_list(condition, effects, budget)?;

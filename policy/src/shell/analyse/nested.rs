@@ -188,6 +188,7 @@ impl Walk<'_> {
             seen_through: self.seen.clone(),
             files: Vec::new(),
             urls: Vec::new(),
+            sockets: Vec::new(),
             class: CommandClass::ReadOnly,
             remote: state.remote,
         })?;

@@ -9,12 +9,13 @@ use super::{
     call::{Call, text},
 };
 use crate::shell::{
-    Context, OpaqueReason, Word, class,
+    Context, OpaqueReason, Word,
     expand::{Field, State},
     git,
     options::{self, Attached},
     programs,
     reader::Read,
+    sed::{self, Does},
 };
 
 impl Walk<'_> {
@@ -44,6 +45,9 @@ impl Walk<'_> {
                     self.told(&format!("{name} {option}"), &field, call, state)?;
                 }
             }
+        }
+        if matches!(name, "sed" | "gsed") && runs_unknown(own, &parsed) {
+            self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
         }
         for script in scripts_in(name, own, &parsed) {
             self.told(name, &Field::literal(&script), call, state)?;
@@ -82,6 +86,11 @@ impl Walk<'_> {
     }
 }
 
+/// Whether a script of sed's runs what it makes, or is itself not known.
+fn runs_unknown(arguments: &[Word], parsed: &options::Parsed) -> bool {
+    sed::reads_its_script(arguments, parsed) || sed::all_done(arguments, parsed).contains(&Does::RunsUnknown)
+}
+
 /// Commands in the texts that a program is given.
 fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<String> {
     let literal = |value: &Attached| match value {
@@ -91,8 +100,14 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
     };
     match name {
         "sed" | "gsed" => {
-            let scripts = class::sed_scripts(arguments, parsed);
-            scripts.iter().flat_map(|script| class::sed_commands(script)).collect()
+            let does = sed::scripts(arguments, parsed)
+                .into_iter()
+                .flat_map(|script| sed::does(&script));
+            does.filter_map(|does| match does {
+                Does::Runs(command) => Some(command),
+                _ => None,
+            })
+            .collect()
         }
         "awk" | "gawk" | "mawk" | "nawk" => {
             let first = parsed.operands.first().and_then(|number| arguments.get(*number));
@@ -132,7 +147,8 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
                     let program = text.split_once("PROGRAM '").or_else(|| text.split_once("program '"));
                     let program = program.and_then(|(_, rest)| rest.split_once('\''));
                     let bare = found.map(|(_, command)| command.trim().to_owned());
-                    bare.into_iter().chain(program.map(|(command, _)| command.to_owned()))
+                    let bare = bare.into_iter().chain(dot_commands(name, text));
+                    bare.chain(program.map(|(command, _)| command.to_owned()))
                 })
                 .collect()
         }
@@ -218,6 +234,31 @@ fn editor_command(text: &str) -> Option<String> {
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || " :%,.$'<>+-".contains(c));
     (!forces && plain).then(|| command.trim().to_owned())
+}
+
+/// What dot commands of sqlite3 run, whose names can be cut short, and which give and take by a pipe: `.sh x`, `.once |x`.
+fn dot_commands(program: &str, text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|_| program == "sqlite3");
+    let commands = lines.filter_map(|line| line.trim_start().strip_prefix('.'));
+    commands
+        .filter_map(|command| {
+            let (name, rest) = command.split_once(char::is_whitespace)?;
+            let shell = name.len() >= 2 && ("shell".starts_with(name) || "system".starts_with(name));
+            // `"|x" t`: the quotes end it.
+            let piped = rest
+                .split_once('|')
+                .map(|(before, command)| match before.chars().next_back() {
+                    Some(quote @ ('"' | '\'')) => command.split(quote).next().unwrap_or_default(),
+                    _ => command,
+                });
+            if shell {
+                Some(rest.trim().to_owned())
+            } else {
+                piped.map(|command| command.trim().to_owned())
+            }
+        })
+        .filter(|command| !command.is_empty())
+        .collect()
 }
 
 #[cfg(test)]

@@ -11,8 +11,21 @@ impl Call<'_> {
         let git::Split { folder, verb, rest, .. } = git::split(words);
         let Some(verb) = verb else { return };
         self.files.base = folder.and_then(|number| self.argument(number)).cloned();
+        // The same letter takes a value with one verb and none with another.
+        let (short, attached) = match verb {
+            "log" | "show" | "whatchanged" | "shortlog" => ("nGSLU", "CMBO"),
+            "diff" => ("GSLU", "CMBO"),
+            "blame" | "annotate" => ("LS", "CMU"),
+            "cat-file" | "rm" | "mv" | "hash-object" => ("", ""),
+            "grep" => ("efmABC", "O"),
+            "archive" => ("o", ""),
+            "clone" => ("bocuj", ""),
+            "format-patch" => ("onv", "CMBO"),
+            _ => ("mCcFbGLUo", "S"),
+        };
         let spec = options::Spec {
-            short: "mCcFbSGnLUo",
+            short,
+            attached,
             long: &[
                 "message",
                 "file",
@@ -27,6 +40,8 @@ impl Call<'_> {
                 "exclude",
                 "directory",
                 "template",
+                "cleanup",
+                "trailer",
                 "branch",
                 "depth",
                 "origin",
@@ -45,9 +60,31 @@ impl Call<'_> {
             .collect();
         match verb {
             // A revision, or a path, or `revision:path`.
-            "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" => {
+            "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" | "fast-export" => {
+                // `-L :function:file`, `-L 1,9:file`.
+                for value in parsed.values(&["-L"]) {
+                    if let Attached::Text(text) = value
+                        && let Some((_, file)) = text.rsplit_once(':')
+                    {
+                        self.files.name(file, Access::Read);
+                    }
+                    if let Attached::Word(number) = value
+                        && let Some((_, file)) = (arguments.get(*number))
+                            .and_then(Field::text)
+                            .and_then(|text| text.rsplit_once(':'))
+                    {
+                        self.files.name(file, Access::Read);
+                    }
+                }
                 for field in &operands {
-                    let Some(text) = field.text() else { continue };
+                    let Some(text) = field.text() else {
+                        // `$(git rev-parse HEAD):.env`: the revision is not known, the path is.
+                        let path = field.source.rsplit_once(':').map_or("", |(_, path)| path);
+                        if !path.contains(['$', '`', '"', '\'', '\\', ')', '}']) {
+                            self.files.name(path, Access::Read);
+                        }
+                        continue;
+                    };
                     let path = text.split_once(':').map_or(text, |(_, path)| path);
                     let path = path.trim_start_matches(":/");
                     // A word such as `main` may be a file too, but a file of that name is no secret of its own.
@@ -59,6 +96,12 @@ impl Call<'_> {
                 for field in operands.iter().filter(|_| no_index) {
                     self.file(field, Access::Read);
                 }
+                if verb == "grep" {
+                    // Patterns from a file, whose lines are shown where they match.
+                    for value in parsed.values(&["-f", "--file"]) {
+                        self.git_value(value, arguments, Access::Read);
+                    }
+                }
                 let output = if verb == "archive" {
                     &["--output", "-o"][..]
                 } else {
@@ -67,6 +110,20 @@ impl Call<'_> {
                 for value in parsed.values(output) {
                     self.git_output(value, arguments);
                 }
+            }
+            // The text of the message comes from a file.
+            "commit" | "tag" | "notes" | "merge" => {
+                let options = if verb == "commit" {
+                    &["-F", "--file", "-t", "--template"][..]
+                } else {
+                    &["-F", "--file"]
+                };
+                for value in parsed.values(options) {
+                    self.git_value(value, arguments, Access::Read);
+                }
+            }
+            "interpret-trailers" | "merge-file" | "mailinfo" => {
+                operands.iter().for_each(|field| self.file(field, Access::Read));
             }
             "format-patch" => {
                 for value in parsed.values(&["-o", "--output-directory", "--output"]) {
@@ -79,10 +136,15 @@ impl Call<'_> {
                 }
             }
             "hash-object" => operands.iter().for_each(|field| self.file(field, Access::Read)),
-            "init" => operands
-                .iter()
-                .take(1)
-                .for_each(|field| self.file(field, Access::Write)),
+            "init" => {
+                if let Some(folder) = operands.first() {
+                    self.file(folder, Access::Write);
+                }
+                // What lies in the template becomes hooks and configuration.
+                if parsed.has(&["--template"]) {
+                    self.files.name(".git/hooks", Access::Write);
+                }
+            }
             "rm" if !parsed.has(&["--cached"]) => {
                 let access = if parsed.has(&["-r"]) {
                     Access::DeleteTree
@@ -154,13 +216,20 @@ impl Call<'_> {
     }
 
     fn git_output(&mut self, value: &Attached, arguments: &[Field]) {
+        self.git_value(value, arguments, Access::Write);
+    }
+
+    /// A file that is the value of an option.
+    fn git_value(&mut self, value: &Attached, arguments: &[Field], access: Access) {
         match value {
             Attached::Word(number) => {
-                if let Some(field) = arguments.get(*number) {
-                    self.file(field, Access::Write);
+                if let Some(field) = arguments.get(*number)
+                    && field.text() != Some("-")
+                {
+                    self.file(field, access);
                 }
             }
-            other => self.attached(other, Access::Write),
+            other => self.attached(other, access),
         }
     }
 }

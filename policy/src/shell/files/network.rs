@@ -3,6 +3,9 @@
 use super::{Access, Call, Field};
 use crate::path::AbsPath;
 
+/// Most files of one field of a form that are looked at.
+const MAX_PARTS: usize = 64;
+
 impl Call<'_> {
     pub(super) fn url(&mut self, field: &Field) {
         match field.text() {
@@ -30,6 +33,10 @@ impl Call<'_> {
                     .strip_prefix("//")
                     .map_or(rest, |rest| rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(""));
                 self.files.name(&percent_decoded(path), Access::Read);
+                // curl has wildcards of its own: `{a,b}`, `[1-9]`.
+                if path.contains(['{', '[']) {
+                    self.files.unknown(path, Access::Read);
+                }
             }
         }
     }
@@ -116,6 +123,12 @@ impl Call<'_> {
                     if let Some(file) = file.filter(|file| *file != "-") {
                         let file = file.split(';').next().unwrap_or_default();
                         self.files.name(file, Access::Read);
+                        // A form takes several files, each perhaps in quotes: `f=@a,".env"`.
+                        if file.contains([',', '"']) {
+                            for part in file.split(',').take(MAX_PARTS) {
+                                self.files.name(part.trim().trim_matches('"'), Access::Read);
+                            }
+                        }
                     }
                 }
                 None if field.source.contains('@') => self.files.field(&Field::unknown(&field.source), Access::Read),

@@ -1,6 +1,11 @@
 //! Programs whose arguments follow no common scheme.
 
 use super::{Access, Call, Field};
+use crate::shell::{
+    Word,
+    options::Attached,
+    sed::{self, Does},
+};
 
 impl Call<'_> {
     pub(super) fn special(&mut self) {
@@ -28,6 +33,7 @@ impl Call<'_> {
             "unzip" | "funzip" => self.unzip(),
             "patch" | "gpatch" => self.patch(),
             "dd" | "gdd" => self.dd(),
+            "split" | "gsplit" | "csplit" | "gcsplit" => self.split(),
             "rsync" | "scp" | "sftp" => self.remote_copy(),
             "curl" => self.curl(),
             "wget" => self.wget(),
@@ -119,6 +125,24 @@ impl Call<'_> {
         }
     }
 
+    /// Files that sed's scripts read and write. What they run may write any.
+    pub(super) fn sed_script(&mut self, words: &[Word]) {
+        // What an unknown file is feared to be is told by the words.
+        let sources = self.arguments.iter().map(|field| field.source.as_str());
+        let written = sources.collect::<Vec<_>>().join(" ");
+        for does in sed::all_done(words, &self.parsed) {
+            match does {
+                // Its own streams.
+                Does::Reads(file) | Does::Writes(file)
+                    if matches!(file.as_str(), "/dev/stdin" | "/dev/stdout" | "/dev/stderr") => {}
+                Does::Reads(file) if !file.is_empty() => self.files.name(&file, Access::Read),
+                Does::Writes(file) if !file.is_empty() => self.files.name(&file, Access::Write),
+                Does::Reads(_) => self.files.unknown(&written, Access::Read),
+                Does::Writes(_) | Does::Runs(_) | Does::RunsUnknown => self.files.unknown(&written, Access::Write),
+            }
+        }
+    }
+
     /// `yq [eval] EXPRESSION FILE…`; with `-i` the files are changed.
     fn yq(&mut self) {
         let verb = self
@@ -185,6 +209,24 @@ impl Call<'_> {
         }
     }
 
+    /// `split FILE PREFIX`, `csplit -f PREFIX FILE …`: each piece is a file whose name begins with the prefix.
+    fn split(&mut self) {
+        self.operand(0, Access::Read);
+        let splits_at_lines = self.name.ends_with("csplit");
+        let prefix = if splits_at_lines {
+            let given: Vec<Attached> = self.values(&["-f", "--prefix"]);
+            given.last().and_then(|value| self.value_field(value))
+        } else {
+            self.field(1).cloned()
+        };
+        let usual = if splits_at_lines { "xx" } else { "x" };
+        match prefix.as_ref().map(|field| (field.text(), &field.source)) {
+            None => self.files.beginning(usual, Access::Write),
+            Some((Some(text), _)) => self.files.beginning(text, Access::Write),
+            Some((None, source)) => self.files.unknown(source, Access::Write),
+        }
+    }
+
     fn dd(&mut self) {
         for field in self.arguments {
             let Some(text) = field.text() else {
@@ -224,12 +266,16 @@ impl Call<'_> {
     }
 
     fn patch(&mut self) {
+        // It goes to the directory first.
+        let folder = self.values(&["-d", "--directory"]);
+        self.files.base = folder.first().and_then(|value| self.value_field(value));
         if let Some(file) = self.field(0) {
             self.file(file, Access::Write);
         }
         if let Some(file) = self.field(1) {
             self.file(file, Access::Read);
         }
+        self.files.base = None;
         // Without a file, the patch says which; all lie below the directory, unless the patch says otherwise.
         if self.field(0).is_none() {
             let folders = self.values(&["-d", "--directory"]);

@@ -28,7 +28,8 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, kill_process, 
 /// Programs that run another, or whose effect on files is looked at.
 const REAL: &[&str] = &[
     "bash", "sh", "env", "timeout", "nice", "nohup", "xargs", "find", "setsid", "stdbuf", "flock", "tee", "touch",
-    "cp", "mv", "mkdir", "rm", "ln", "sed", "cat", "head", "sort", "dd", "rmdir", "truncate", "install",
+    "cp", "mv", "mkdir", "rm", "ln", "sed", "cat", "head", "sort", "dd", "rmdir", "truncate", "install", "gzip",
+    "split",
 ];
 
 /// Ends a record of the log; no line can hold it.

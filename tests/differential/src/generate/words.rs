@@ -97,7 +97,7 @@ impl Maker<'_> {
     }
 
     /// A substitution without a newline in it that could end a here-document.
-    fn substitution_flat(&mut self, depth: usize) -> String {
+    pub(super) fn substitution_flat(&mut self, depth: usize) -> String {
         let text = self.substitution(depth);
         if text.contains('\n') {
             "$(curl flat)".to_owned()
