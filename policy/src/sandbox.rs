@@ -1,8 +1,8 @@
 //! What a sandbox may do: what each document says (the fields of `sandbox.json`), and what follows from all of them.
 //!
 //! Pure: paths are texts here, resolved by the host that builds the sandbox. What a project says counts as far as it narrows,
-//! and as a whole once the project is trusted; `insecure_none` of a project never counts. The union and the order of strictness
-//! are written down in `docs/sandbox.md`.
+//! and as a whole once the project is trusted; `insecure_none` of a project never counts. Nothing makes a sandbox
+//! from it yet: documents have no keys for it.
 
 use crate::{
     Layer,
