@@ -28,6 +28,7 @@ use crate::{
     controls::Controls,
     mode::RunSettings,
     rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern, Written},
+    sandbox::SandboxSettings,
 };
 
 /// Where a document comes from.
@@ -93,6 +94,14 @@ pub struct Settings {
     pub controls: Controls,
     /// About run modes and the protections that go with them.
     pub run: RunSettings,
+}
+
+/// Reads a `sandbox.json`: JSON with comments, the keys of `docs/sandbox.md`.
+///
+/// # Errors
+/// All faults, in the order of the text; never empty.
+pub(crate) fn sandbox_settings(text: &str) -> Result<SandboxSettings, Vec<Fault>> {
+    read::sandbox(text)
 }
 
 impl PolicyDocument {

@@ -1,11 +1,12 @@
 //! What a sandbox may do: what each document says (the fields of `sandbox.json`), and what follows from all of them.
 //!
 //! Pure: paths are texts here, resolved by the host that builds the sandbox. What a project says counts as far as it narrows,
-//! and as a whole once the project is trusted; `insecure_none` of a project never counts. Nothing makes a sandbox
-//! from it yet: documents have no keys for it.
+//! and as a whole once the project is trusted; `insecure_none` of a project never counts. The keys are described in
+//! `docs/sandbox.md`.
 
 use crate::{
     Layer,
+    document::{self, Fault},
     network::{HostRule, NetworkRules, ecosystems},
 };
 
@@ -116,6 +117,16 @@ pub struct SandboxSettings {
     pub network_mode: Option<NetworkMode>,
     /// Hosts.
     pub network: NetworkPolicy,
+}
+
+impl SandboxSettings {
+    /// Reads a `sandbox.json`: JSON with comments and trailing commas. What each key means stands in `docs/sandbox.md`.
+    ///
+    /// # Errors
+    /// All faults with their places, in the order of the text; never empty.
+    pub fn parse(text: &str) -> Result<Self, Vec<Fault>> {
+        document::sandbox_settings(text)
+    }
 }
 
 /// One document's settings with what they are worth.

@@ -3,7 +3,10 @@
 //! A schema kept beside the reader would drift from it, and an editor would then praise what the server refuses. So the
 //! reader takes its keys from here, and so does [`super::schema`]. What a value means is the reader's business.
 
-use crate::Layer;
+use crate::{
+    Layer,
+    sandbox::{NetworkMode, SandboxType},
+};
 
 /// An object of a document.
 #[derive(Debug)]
@@ -360,6 +363,82 @@ pub(crate) const SANDBOX: Section = section(
             "always",
             Shape::Boolean,
             "Every allowed command runs in the sandbox. A `true` of any layer wins.",
+        ),
+    ],
+);
+
+/// A whole `sandbox.json`.
+pub(crate) const SANDBOX_FILE: Section = section(
+    "the sandbox policy",
+    &[
+        key("$schema", Shape::Any, "Where editors find the schema; ignored."),
+        key(
+            "type",
+            Shape::Word(&SandboxType::WORDS),
+            "How much of the workspace may be changed. A project never does away with the sandbox.",
+        ),
+        key(
+            "additionalReadwritePaths",
+            Shape::Texts,
+            "Further files and folders that may be written.",
+        ),
+        key(
+            "additionalReadonlyPaths",
+            Shape::Texts,
+            "Files and folders that stay read-only in a writable one, and visible below a private one.",
+        ),
+        key(
+            "denyRead",
+            Shape::Texts,
+            "Files and folders, or patterns in the syntax of gitignore, that cannot be read.",
+        ),
+        key(
+            "disableTmpWrite",
+            Shape::Boolean,
+            "`/tmp` cannot be written. A `true` of any file wins.",
+        ),
+        key(
+            "shareTmp",
+            Shape::Boolean,
+            "`/tmp` is the host's. A `false` of any file wins.",
+        ),
+        key(
+            "enableSharedBuildCache",
+            Shape::Boolean,
+            "Caches of package managers are one shared place. A `false` of any file wins.",
+        ),
+        key(
+            "allowRootOwner",
+            Shape::Boolean,
+            "A caller with uid 0 keeps it inside, without any right. A `false` of any file wins.",
+        ),
+        key(
+            "networkMode",
+            Shape::Word(&NetworkMode::WORDS),
+            "Which hosts count: those of the files, those and the usual ones of languages and tools, or all public ones.",
+        ),
+        key("networkPolicy", Shape::Section(&NETWORK_POLICY), "Hosts."),
+    ],
+);
+
+/// `networkPolicy`.
+pub(crate) const NETWORK_POLICY: Section = section(
+    "`networkPolicy`",
+    &[
+        key(
+            "default",
+            Shape::Word(&["allow", "deny"]),
+            "What holds for hosts in no list. `deny` of any file wins.",
+        ),
+        key(
+            "allow",
+            Shape::Texts,
+            "Hosts: names, patterns such as `*.example.com`, addresses, ranges such as `10.0.0.0/8`.",
+        ),
+        key(
+            "deny",
+            Shape::Texts,
+            "The same, for hosts that may not be reached whatever allows them.",
         ),
     ],
 );

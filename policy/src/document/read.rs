@@ -3,6 +3,7 @@
 mod controls;
 mod ignore;
 mod run;
+mod sandbox;
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -21,6 +22,7 @@ use super::{
 use crate::{
     Effect, Layer, Mode,
     rule::{Condition, Matcher, RegexPattern, Spelling, TextPattern},
+    sandbox::SandboxSettings,
 };
 
 mod allowlists;
@@ -65,6 +67,25 @@ pub(super) fn restrictions(text: &str, origin: DocumentOrigin) -> PolicyDocument
         ..Settings::default()
     };
     document
+}
+
+/// Reads a `sandbox.json`. Who may say what is settled where several are put together.
+pub(super) fn sandbox(text: &str) -> Result<SandboxSettings, Vec<Fault>> {
+    let origin = DocumentOrigin {
+        layer: Layer::Builtin,
+        name: String::new(),
+        folder: None,
+    };
+    let mut reader = Reader::new(text, origin);
+    let mut settings = SandboxSettings::default();
+    reader.parsed(|reader, object| settings = reader.sandbox_file(object));
+    reader.faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
+    reader.faults.truncate(MAX_FAULTS);
+    if reader.faults.is_empty() {
+        Ok(settings)
+    } else {
+        Err(reader.faults)
+    }
 }
 
 struct Reader<'a> {
@@ -134,6 +155,11 @@ impl<'a> Reader<'a> {
     }
 
     fn whole(&mut self) {
+        self.parsed(|this, object| this.top(object));
+    }
+
+    /// Reads the text as one object, if it is one within the bounds.
+    fn parsed(&mut self, read: impl FnOnce(&mut Self, &Object<'_>)) {
         if self.text.len() > PolicyDocument::MAX_BYTES {
             self.fault(
                 0..self.text.len(),
@@ -182,7 +208,7 @@ impl<'a> Reader<'a> {
             }
         };
         match parsed.value {
-            Some(Value::Object(object)) => self.top(&object),
+            Some(Value::Object(object)) => read(self, &object),
             Some(other) => {
                 self.fault(
                     range(&other),

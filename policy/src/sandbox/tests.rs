@@ -168,3 +168,90 @@ fn what_restricts_wins() {
         assert!(effective.disable_tmp_write && !effective.share_tmp && !effective.allow_root_owner);
     }
 }
+
+#[test]
+fn a_whole_file_is_read() {
+    let text = include_str!("../../../docs/examples/sandbox.json");
+    let settings = SandboxSettings::parse(text).unwrap();
+    assert_eq!(
+        settings,
+        SandboxSettings {
+            kind: Some(SandboxType::WorkspaceReadwrite),
+            read_write: vec!["~/.cache/build".to_owned()],
+            read_only: vec!["/opt/tokens".to_owned()],
+            deny_read: vec![".env".to_owned()],
+            disable_tmp_write: Some(false),
+            share_tmp: Some(false),
+            shared_build_cache: Some(true),
+            allow_root_owner: Some(true),
+            network_mode: Some(NetworkMode::SandboxJsonPlusDefaults),
+            network: NetworkPolicy {
+                default_allow: Some(false),
+                allow: Some(vec![
+                    host("packages.example.com"),
+                    host("*.docs.example.com"),
+                    host("10.20.0.0/16")
+                ]),
+                deny: vec![host("*.internal.example.com")],
+            },
+        }
+    );
+    assert_eq!(SandboxSettings::parse("{}").unwrap(), SandboxSettings::default());
+    let empty = SandboxSettings::parse(r#"{"networkPolicy": {"allow": []}}"#).unwrap();
+    assert_eq!(empty.network.allow, Some(Vec::new()), "an empty list says something");
+}
+
+#[test]
+fn all_faults_are_said_with_their_places() {
+    let text = r#"{
+  "type": "readwrite",
+  "additionalReadwritePaths": "/x",
+  "denyRead": ["", 1],
+  "disableTmpWrite": "yes",
+  "networkMode": "all",
+  "networkPolicy": {
+    "default": "ask",
+    "allow": ["good.example", "10.0.0.1/8", "a b"],
+    "deny": ["example.com:443"],
+    "proxy": true
+  },
+  "Type": "workspace_readonly",
+  "type": "workspace_readonly",
+}"#;
+    let faults = SandboxSettings::parse(text).unwrap_err();
+    let places: Vec<(u32, u32)> = faults.iter().map(|fault| (fault.line, fault.column)).collect();
+    assert_eq!(
+        places,
+        [
+            (2, 11),
+            (3, 31),
+            (4, 16),
+            (4, 20),
+            (5, 22),
+            (6, 18),
+            (8, 16),
+            (9, 32),
+            (9, 47),
+            (10, 26),
+            (11, 5),
+            (13, 3),
+            (14, 3)
+        ],
+        "{faults:#?}"
+    );
+    assert!(
+        faults.iter().any(|fault| fault.hint.as_deref() == Some("write `type`")),
+        "{faults:#?}"
+    );
+}
+
+#[test]
+fn what_is_no_object_is_a_fault_and_hostile_texts_end() {
+    for text in ["", "[]", "1", "{", "\u{feff}{}", "null"] {
+        assert!(SandboxSettings::parse(text).is_err(), "{text:?}");
+    }
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(SandboxSettings::parse(&deep).is_err());
+    let many = format!(r#"{{"denyRead": [{}]}}"#, vec![r#""x""#; 1_001].join(","));
+    assert_eq!(SandboxSettings::parse(&many).unwrap_err().len(), 1);
+}

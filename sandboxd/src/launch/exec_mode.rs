@@ -8,13 +8,15 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use portcullis_policy::Layer;
+use portcullis_policy::network::HostRule;
 use portcullis_policy::protected::sandbox_read_only_patterns;
+use portcullis_policy::sandbox::{EffectiveSandbox, NetworkMode, Said, SandboxSettings, SandboxType, merge};
 use portcullis_proto::v1::{Enforcement, NetworkAccess, NetworkRules, SandboxProfile, WorkspaceAccess};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
-use serde::Deserialize;
 
 use super::mounts::PRIVATE_TMP;
 use super::spec::{Event, Spec, next_report};
@@ -69,49 +71,6 @@ const SECRET: [&str; 7] = [
     "CREDENTIAL",
 ];
 
-/// A sandbox policy file, as the person writes it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Policy {
-    r#type: PolicyType,
-    additional_readwrite_paths: Vec<PathBuf>,
-    additional_readonly_paths: Vec<PathBuf>,
-    deny_read: Vec<PathBuf>,
-    disable_tmp_write: bool,
-    network_policy: NetworkPolicy,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct NetworkPolicy {
-    default: HostDefault,
-    allow: Vec<String>,
-    deny: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum HostDefault {
-    #[default]
-    Deny,
-    Allow,
-}
-
-impl NetworkPolicy {
-    /// Nothing can be reached: then there is no filter either.
-    fn reaches_nothing(&self) -> bool {
-        self.default == HostDefault::Deny && self.allow.is_empty()
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum PolicyType {
-    #[default]
-    WorkspaceReadwrite,
-    WorkspaceReadonly,
-}
-
 /// Why a command was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
@@ -127,6 +86,17 @@ pub enum ExecError {
         #[source]
         source: io::Error,
     },
+    /// The policy file has faults.
+    #[error("the policy file `{}` cannot be used:{faults}", path.display())]
+    Faults {
+        /// The file.
+        path: PathBuf,
+        /// One line each, with its place.
+        faults: String,
+    },
+    /// The policy asks for something that is not done here.
+    #[error("the policy file asks for {0}")]
+    NotHere(String),
     /// Something about the process failed.
     #[error("cannot {0}")]
     Io(&'static str, #[source] io::Error),
@@ -186,10 +156,6 @@ fn arguments(mut words: impl Iterator<Item = OsString>) -> Result<Arguments, Exe
 /// Why nothing was run, or that it was ended from outside.
 pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     let arguments = arguments(words)?;
-    let policy = arguments
-        .policy
-        .as_ref()
-        .map_or_else(|| Ok(Policy::default()), read_policy)?;
     let cwd = std::env::current_dir().map_err(|error| ExecError::Io("find the working directory", error))?;
     let workspace = cwd.join(arguments.workspace.unwrap_or_default());
     let workspace = workspace
@@ -198,18 +164,19 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
             path: workspace,
             source,
         })?;
-    let filtered = !policy.network_policy.reaches_nothing();
-    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let policy = policy(arguments.policy.as_deref(), &workspace)?;
+    let filtered = !policy.network.reach_nothing();
+    let texts = |rules: &[HostRule]| rules.iter().map(ToString::to_string).collect();
     let profile = SandboxProfile {
-        workspace: match policy.r#type {
-            PolicyType::WorkspaceReadwrite => WorkspaceAccess::ReadWrite,
-            PolicyType::WorkspaceReadonly => WorkspaceAccess::ReadOnly,
+        workspace: match policy.kind {
+            SandboxType::WorkspaceReadonly => WorkspaceAccess::ReadOnly,
+            SandboxType::WorkspaceReadwrite | SandboxType::InsecureNone => WorkspaceAccess::ReadWrite,
         }
         .into(),
-        roots: vec![text(&workspace)],
-        read_write_paths: policy.additional_readwrite_paths.iter().map(text).collect(),
+        roots: vec![workspace.to_string_lossy().into_owned()],
+        read_write_paths: policy.read_write,
         read_only_patterns: sandbox_read_only_patterns().iter().map(ToString::to_string).collect(),
-        masked_paths: policy.deny_read.iter().map(text).collect(),
+        masked_paths: policy.deny_read,
         network: if filtered {
             NetworkAccess::Filtered
         } else {
@@ -217,14 +184,14 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         }
         .into(),
         network_rules: filtered.then(|| NetworkRules {
-            default_allow: policy.network_policy.default == HostDefault::Allow,
-            allow: policy.network_policy.allow,
-            deny: policy.network_policy.deny,
+            default_allow: policy.network.default_allow,
+            allow: texts(&policy.network.allow),
+            deny: texts(&policy.network.deny),
         }),
         ..SandboxProfile::default()
     };
     let extras = Extras {
-        read_only: policy.additional_readonly_paths,
+        read_only: policy.read_only.into_iter().map(PathBuf::from).collect(),
         tmp_read_only: policy.disable_tmp_write,
         ..Extras::default()
     };
@@ -237,7 +204,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     let spec = Spec {
         argv: arguments.command.into_iter().map(OsStringExt::into_vec).collect(),
         cwd: cwd.as_os_str().as_bytes().to_vec(),
-        environment: with_network(environment(policy.disable_tmp_write), prepared.network.as_ref()),
+        environment: with_network(environment(extras.tmp_read_only), prepared.network.as_ref()),
         layout: Some(prepared.layout),
         accept_partial: false,
         missing: prepared.plan.missing.clone(),
@@ -285,16 +252,70 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     status
 }
 
-fn read_policy(path: &PathBuf) -> Result<Policy, ExecError> {
+/// What the file says, with its paths made absolute. Unlike a file that takes part in decisions it stands alone, so it opens
+/// the hosts that it names and no others, unless it says so itself.
+fn policy(path: Option<&Path>, workspace: &Path) -> Result<EffectiveSandbox, ExecError> {
+    let mut settings = path.map(read_policy).transpose()?.unwrap_or_default();
+    settings.network_mode.get_or_insert(NetworkMode::SandboxJsonOnly);
+    let mut effective = merge(&[Said {
+        layer: Layer::User,
+        widens: true,
+        settings: &settings,
+    }]);
+    if effective.kind == SandboxType::InsecureNone {
+        return Err(ExecError::NotHere(
+            "no sandbox at all (`insecure_none`): run the command itself".to_owned(),
+        ));
+    }
+    for (asked, what) in [
+        (effective.share_tmp, "the host's `/tmp` (`shareTmp`)"),
+        (
+            effective.shared_build_cache,
+            "a shared cache (`enableSharedBuildCache`)",
+        ),
+    ] {
+        if asked {
+            return Err(ExecError::NotHere(format!("{what}, which does not exist yet")));
+        }
+    }
+    if let Some(pattern) = effective.deny_read.iter().find(|path| path.contains(['*', '?', '['])) {
+        return Err(ExecError::NotHere(format!(
+            "the pattern `{pattern}` in `denyRead`; only paths are hidden so far"
+        )));
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let absolute = |path: &mut String| {
+        let (base, rest) = match path.strip_prefix("~/") {
+            Some(rest) => (home.as_deref().unwrap_or(workspace), rest),
+            None => (workspace, path.as_str()),
+        };
+        *path = base.join(rest).to_string_lossy().into_owned();
+    };
+    effective.read_write.iter_mut().for_each(absolute);
+    effective.read_only.iter_mut().for_each(absolute);
+    effective.deny_read.iter_mut().for_each(absolute);
+    Ok(effective)
+}
+
+fn read_policy(path: &Path) -> Result<SandboxSettings, ExecError> {
     let failed = |source| ExecError::Policy {
-        path: path.clone(),
+        path: path.to_owned(),
         source,
     };
     let mut text = String::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_POLICY_BYTES).read_to_string(&mut text))
         .map_err(failed)?;
-    serde_json::from_str(&text).map_err(|error| failed(error.into()))
+    SandboxSettings::parse(&text).map_err(|faults| ExecError::Faults {
+        path: path.to_owned(),
+        faults: faults
+            .iter()
+            .map(|fault| {
+                let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                format!("\n  {}:{}: {}{hint}", fault.line, fault.column, fault.message)
+            })
+            .collect(),
+    })
 }
 
 fn environment(tmp_read_only: bool) -> Vec<Vec<u8>> {

@@ -1,0 +1,132 @@
+//! Reads what a `sandbox.json` says.
+
+use jsonc_parser::{
+    ast::{Object, ObjectProp, Value},
+    common::Ranged as _,
+};
+
+use super::{super::keys, Reader, range};
+use crate::{
+    network::HostRule,
+    sandbox::{NetworkMode, NetworkPolicy, SandboxSettings, SandboxType},
+};
+
+/// Most entries of a list of paths or hosts.
+const MAX_ENTRIES: usize = 1_000;
+
+/// Longest path, pattern or host, in bytes: as long as the kernel takes a path.
+const MAX_ENTRY: usize = 4_095;
+
+impl Reader<'_> {
+    pub(super) fn sandbox_file(&mut self, object: &Object<'_>) -> SandboxSettings {
+        let mut settings = SandboxSettings::default();
+        self.keys(object, &keys::SANDBOX_FILE, |this, key, property| {
+            let value = &property.value;
+            match key {
+                "type" => settings.kind = this.choice(property, key, &SandboxType::WORDS, SandboxType::parse),
+                "networkMode" => {
+                    settings.network_mode = this.choice(property, key, &NetworkMode::WORDS, NetworkMode::parse)
+                }
+                "additionalReadwritePaths" => settings.read_write = this.path_entries(value, key),
+                "additionalReadonlyPaths" => settings.read_only = this.path_entries(value, key),
+                "denyRead" => settings.deny_read = this.path_entries(value, key),
+                "disableTmpWrite" => settings.disable_tmp_write = this.boolean(value, key),
+                "shareTmp" => settings.share_tmp = this.boolean(value, key),
+                "enableSharedBuildCache" => settings.shared_build_cache = this.boolean(value, key),
+                "allowRootOwner" => settings.allow_root_owner = this.boolean(value, key),
+                "networkPolicy" => {
+                    if let Some(object) = this.object(value, key) {
+                        settings.network = this.network_policy(object);
+                    }
+                }
+                _ => {}
+            }
+        });
+        settings
+    }
+
+    fn network_policy(&mut self, object: &Object<'_>) -> NetworkPolicy {
+        let mut policy = NetworkPolicy::default();
+        self.keys(object, &keys::NETWORK_POLICY, |this, key, property| match key {
+            "default" => {
+                let read = |word: &str| match word {
+                    "allow" => Some(true),
+                    "deny" => Some(false),
+                    _ => None,
+                };
+                policy.default_allow = this.choice(property, key, &["allow", "deny"], read);
+            }
+            "allow" => policy.allow = Some(this.hosts(&property.value, key)),
+            _ => policy.deny = this.hosts(&property.value, key),
+        });
+        policy
+    }
+
+    /// One of a few words.
+    fn choice<T>(
+        &mut self,
+        property: &ObjectProp<'_>,
+        key: &str,
+        words: &[&str],
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let word = self.string(&property.value, key)?;
+        let found = read(word);
+        if found.is_none() {
+            let hint = format!("write one of {}", words.join(", "));
+            self.fault(range(&property.value), format!("`{word}` is no `{key}`"), Some(&hint));
+        }
+        found
+    }
+
+    /// A list of texts that are not empty.
+    fn path_entries(&mut self, value: &Value<'_>, key: &str) -> Vec<String> {
+        let mut entries = Vec::new();
+        self.each(value, key, |this, element, text| {
+            if text.contains('\0') {
+                this.fault(range(element), "no path holds a NUL", None);
+            } else {
+                entries.push(text.to_owned());
+            }
+        });
+        entries
+    }
+
+    fn hosts(&mut self, value: &Value<'_>, key: &str) -> Vec<HostRule> {
+        let mut hosts = Vec::new();
+        self.each(value, key, |this, element, text| match HostRule::parse(text) {
+            Ok(rule) => hosts.push(rule),
+            Err((span, message, hint)) => {
+                let span = this.inside(element, text, &span);
+                this.fault(span, message, hint.as_deref());
+            }
+        });
+        hosts
+    }
+
+    /// Calls `read` for every text of a list.
+    fn each<'v, 't>(
+        &mut self,
+        value: &'v Value<'t>,
+        key: &str,
+        mut read: impl FnMut(&mut Self, &'v Value<'t>, &'v str),
+    ) {
+        let Some(array) = self.array(value, key) else { return };
+        if let Some(first_too_many) = array.elements.get(MAX_ENTRIES) {
+            let span = first_too_many.start()..array.end();
+            self.fault(span, format!("`{key}` holds more than {MAX_ENTRIES} entries"), None);
+            return;
+        }
+        for element in &array.elements {
+            let Some(text) = self.string(element, key) else {
+                continue;
+            };
+            if text.trim().is_empty() || text.len() > MAX_ENTRY {
+                let message = format!("an entry of `{key}` holds between 1 and {MAX_ENTRY} bytes");
+                self.fault(range(element), message, None);
+            } else {
+                read(self, element, text);
+            }
+        }
+    }
+}
