@@ -142,7 +142,7 @@ struct Tool {
     needed_for: &'static str,
 }
 
-const TOOLS: [Tool; 2] = [
+const TOOLS: [Tool; 6] = [
     Tool {
         program: "git",
         package: "git",
@@ -152,6 +152,26 @@ const TOOLS: [Tool; 2] = [
         program: "bash",
         package: "bash",
         needed_for: "commands of agents are bash scripts",
+    },
+    Tool {
+        program: "unshare",
+        package: "util-linux",
+        needed_for: "hostile sandbox cases run in namespaces of their own",
+    },
+    Tool {
+        program: "python3",
+        package: "python3",
+        needed_for: "sandbox cases speak to sockets",
+    },
+    Tool {
+        program: "curl",
+        package: "curl",
+        needed_for: "sandbox cases fetch",
+    },
+    Tool {
+        program: "ps",
+        package: "procps",
+        needed_for: "sandbox cases look at processes",
     },
 ];
 
