@@ -190,9 +190,32 @@ impl World<'_> {
             .first()
             .and_then(|piece| piece.split(' ').next())
             .unwrap_or_default();
-        let ids = self.rules.index().commands_of_program(first);
-        let meets = |effect| self.shell_rule(ids, effect, |pattern| pattern.may_match(&known));
-        meets(Effect::Deny).or_else(|| meets(Effect::Ask))
+        // Expressions name no program that the index knows.
+        let with_expressions = self.rules.index().commands(std::iter::once(first));
+        let mut ids = self.rules.index().commands_of_program(first).to_vec();
+        ids.extend(with_expressions);
+        ids.sort_unstable();
+        ids.dedup();
+        let meets = |effect| self.shell_rule(&ids, effect, |pattern| pattern.may_match(&known));
+        meets(Effect::Deny)
+            .or_else(|| self.perhaps_on_condition(&ids, Effect::Deny, first, command))
+            .or_else(|| meets(Effect::Ask))
+            .or_else(|| self.perhaps_on_condition(&ids, Effect::Ask, first, command))
+    }
+
+    /// A rule whose condition on the input does not hold for the words as written, and names the program whose words are not
+    /// all known.
+    fn perhaps_on_condition(&self, ids: &[RuleId], effect: Effect, program: &str, command: &Command) -> Option<RuleId> {
+        let wide = texts::wide(command);
+        let mut ids = self.rules.index().with_effect(ids, effect).iter().copied();
+        ids.find(|id| {
+            self.rule_but_for_input(*id).is_some_and(|(rule, input)| {
+                let covers = |pattern: &crate::rule::TextPattern| {
+                    pattern.is_everything() || wide.iter().any(|text| pattern.matches(text))
+                };
+                input.concerns(program) && matches!(&rule.matcher, Matcher::Shell(pattern) if covers(pattern))
+            })
+        })
     }
 
     /// No deny and no ask speaks about the command itself.

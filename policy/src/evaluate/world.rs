@@ -102,6 +102,20 @@ impl<'a> World<'a> {
         self.item(id).map(|item| item.rule)
     }
 
+    /// The rule behind an id, whether its condition holds or not.
+    pub(super) fn any_rule(&self, id: RuleId) -> Option<&'a Rule> {
+        self.rules.get(id).map(|item| item.rule)
+    }
+
+    /// A rule that holds for this call but for its condition on the input, and that condition.
+    pub(super) fn rule_but_for_input(&self, id: RuleId) -> Option<(&'a Rule, &'a crate::rule::RegexPattern)> {
+        let rule = self.any_rule(id).filter(|_| self.rule(id).is_none())?;
+        let when = rule.when.as_ref()?;
+        let input = when.input.as_ref()?;
+        let in_mode = when.modes.as_ref().is_none_or(|modes| modes.contains(&self.request.mode));
+        in_mode.then_some((rule, input))
+    }
+
     /// The rule in force behind an id, if its condition holds for this call.
     fn item(&self, id: RuleId) -> Option<InForce<'a>> {
         let item = self.rules.get(id)?;
