@@ -44,6 +44,7 @@ pub(crate) use class::always_wraps;
 pub use hidden::visible;
 pub use quote::quote;
 pub use sockets::Socket;
+pub(crate) use targets::left_again;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -149,7 +149,8 @@ impl World<'_> {
         for access in self.accesses(command) {
             let cover = self.cover(reach, command, &access);
             let part = match &access.target {
-                FileTarget::Path(path) if self.goes_astray(&access) => {
+                // `cd` follows the words of a path, unless it is told otherwise.
+                FileTarget::Path(path) if !follows_words(command) && self.goes_astray(&access) => {
                     self.judge_unknown(path.as_str(), access.access, cover)
                 }
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
@@ -547,6 +548,12 @@ pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Comm
                 .flatten()
         }
     }
+}
+
+/// Whether a command takes `..` out of its words before it looks at links.
+fn follows_words(command: &Command) -> bool {
+    let told = |word: &Word| word.literal().is_none_or(|word| word.starts_with('-') && word.contains('P'));
+    command.class == CommandClass::ChangeDirectory && !command.words.iter().any(told)
 }
 
 fn first_word(label: &str) -> &str {

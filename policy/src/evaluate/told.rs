@@ -242,16 +242,7 @@ impl World<'_> {
 
     /// Files that a patch in the line changes, if the command is `apply_patch`: they stand inside the text.
     fn judge_patched<'c>(&'c self, line: &'c str, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
-        line.split(['\n', '\'', '"'])
-            .filter(move |_| patches)
-            .filter_map(|text| {
-                let (access, name) = PATCHED
-                    .iter()
-                    .find_map(|(begin, access)| text.trim_start().strip_prefix(begin).map(|name| (*access, name)))?;
-                Some(self.judge_named(name.trim(), access, Cover::None))
-            })
-            .take(MAX_PLACES)
+        patched(line, command).map(|(access, name)| self.judge_named(name, access, Cover::None))
     }
 
     fn judge_told_file(&self, text: &str, path: &AbsPath) -> Option<Part> {
@@ -264,6 +255,19 @@ impl World<'_> {
         let what = format!("its program text names a protected path: {}", entry.reason);
         Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
     }
+}
+
+/// Files that a patch in the line changes, and how, if the command is `apply_patch`.
+pub(super) fn patched<'c>(line: &'c str, command: &Command) -> impl Iterator<Item = (Access, &'c str)> + use<'c> {
+    let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
+    line.split(['\n', '\'', '"'])
+        .filter(move |_| patches)
+        .filter_map(|text| {
+            PATCHED
+                .iter()
+                .find_map(|(begin, access)| Some((*access, text.trim_start().strip_prefix(begin)?.trim())))
+        })
+        .take(MAX_PLACES)
 }
 
 fn words(command: &Command) -> impl Iterator<Item = &str> {

@@ -84,16 +84,20 @@ impl World<'_> {
     /// the links below `/proc` lead to what belongs to a process.
     pub(super) fn goes_astray(&self, access: &FileAccess) -> bool {
         let magic = matches!(&access.target, FileTarget::Path(path) if leads_into_a_process(path));
-        magic
-            || access.through.iter().any(|folder| match self.real(folder) {
-                // No link leads there, so none leads to what lies above it.
-                Some(real) if real == folder => false,
-                Some(real) => {
-                    let above = folder.parent().and_then(|above| self.real(&above).cloned());
-                    above.is_none() || real.parent() != above
-                }
-                None => true,
-            })
+        magic || self.strays(&access.through)
+    }
+
+    /// Whether one of the folders that a path leaves by `..` is a link, so that the path goes on elsewhere.
+    pub(super) fn strays(&self, left: &[AbsPath]) -> bool {
+        left.iter().any(|folder| match self.real(folder) {
+            // No link leads there, so none leads to what lies above it.
+            Some(real) if real == folder => false,
+            Some(real) => {
+                let above = folder.parent().and_then(|above| self.real(&above).cloned());
+                above.is_none() || real.parent() != above
+            }
+            None => true,
+        })
     }
 
     /// Denies and asks on hosts hold for commands that contact them; allows do not, for a command does more than fetch.

@@ -109,6 +109,11 @@ impl Judge<'_> {
         for access in &command.files {
             let cover = self.cover(&reach, command, access);
             let part = match &access.target {
+                FileTarget::Path(path)
+                    if command.program() != Some("cd") && access.through.iter().any(|folder| self.is_link(folder)) =>
+                {
+                    self.not_known(path.as_str(), access.access, cover)
+                }
                 FileTarget::Path(path) => self.path(path, access.access, cover),
                 FileTarget::Unknown(source) => self.not_known(source, access.access, cover),
                 FileTarget::Pattern { .. } => panic!("the generator makes no patterns of the shell"),
