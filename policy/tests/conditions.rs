@@ -31,7 +31,10 @@ fn a_condition_on_the_command_asks_beside_words_that_are_not_known() {
         let when = json!({ "command": expression });
         assert_eq!(verdict(&when, "deny", line), expected, "`{expression}` on `{line}`");
     }
-    assert_eq!(verdict(&json!({ "command": "npm publish" }), "ask", "npm $X"), Verdict::Ask);
+    assert_eq!(
+        verdict(&json!({ "command": "npm publish" }), "ask", "npm $X"),
+        Verdict::Ask
+    );
 }
 
 #[test]

@@ -117,6 +117,13 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
+        } else if self.request.mode == Mode::Plan && shell::acts::changes_work_tree(command) {
+            // Whatever a rule says, as for files that a command names.
+            let what = "it changes files of the work tree";
+            (
+                Part::by_mode(self, ActionClass::EditInside, subject, what),
+                Reach::Nothing,
+            )
         } else if let Some(what) = protected::destroys(command) {
             (
                 Part::by_mode(self, ActionClass::Critical, subject, what),
@@ -552,7 +559,10 @@ pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Comm
 
 /// Whether a command takes `..` out of its words before it looks at links.
 fn follows_words(command: &Command) -> bool {
-    let told = |word: &Word| word.literal().is_none_or(|word| word.starts_with('-') && word.contains('P'));
+    let told = |word: &Word| {
+        word.literal()
+            .is_none_or(|word| word.starts_with('-') && word.contains('P'))
+    };
     command.class == CommandClass::ChangeDirectory && !command.words.iter().any(told)
 }
 

@@ -112,7 +112,10 @@ impl<'a> World<'a> {
         let rule = self.any_rule(id).filter(|_| self.rule(id).is_none())?;
         let when = rule.when.as_ref()?;
         let input = when.input.as_ref()?;
-        let in_mode = when.modes.as_ref().is_none_or(|modes| modes.contains(&self.request.mode));
+        let in_mode = when
+            .modes
+            .as_ref()
+            .is_none_or(|modes| modes.contains(&self.request.mode));
         in_mode.then_some((rule, input))
     }
 

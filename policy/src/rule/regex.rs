@@ -86,7 +86,9 @@ impl RegexPattern {
                 return true;
             }
             before = next.or(before);
-            rest = after.get(next.filter(|c| *c != '\\').map_or(0, char::len_utf8)..).unwrap_or_default();
+            rest = after
+                .get(next.filter(|c| *c != '\\').map_or(0, char::len_utf8)..)
+                .unwrap_or_default();
         }
         false
     }

@@ -300,7 +300,14 @@ mod tests {
         let may = |text: &str, known: &[&str]| {
             TextPattern::regex(RegexPattern::parse(text, crate::Effect::Deny).unwrap()).may_match(known)
         };
-        for text in ["npm publish", "^npm publish$", "np[mx] publish", "(yarn|npm) publish", r"\bnpm\s+publish", "n.m publish"] {
+        for text in [
+            "npm publish",
+            "^npm publish$",
+            "np[mx] publish",
+            "(yarn|npm) publish",
+            r"\bnpm\s+publish",
+            "n.m publish",
+        ] {
             assert!(may(text, &["npm ", ""]), "{text}");
             assert!(!may(text, &["echo ", ""]), "{text}");
         }

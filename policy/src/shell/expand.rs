@@ -131,9 +131,7 @@ impl Field {
 enum Cell {
     Char { c: char, quoted: bool },
     Value { value: Rc<Value>, quoted: bool },
-    Glob {
-        open: bool,
-    },
+    Glob { open: bool },
     Process,
 }
 
