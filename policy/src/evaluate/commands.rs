@@ -37,6 +37,8 @@ enum Reach {
     Wildcard(RuleId),
     /// A rule that names the whole command: its operands, wherever they are.
     Exact(RuleId),
+    /// A rule that names the whole of a search that runs the command on what it finds: what is read.
+    Found(RuleId),
     /// A rule for every command: everything.
     Everything(RuleId),
 }
@@ -50,6 +52,9 @@ const RAISERS: &[&str] = &["doas", "gosu", "pkexec", "run0", "runuser", "setpriv
 
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
+
+/// Programs that run another one on what they find, with all of it in their own words.
+const SEARCHES: &[&str] = &["fd", "fdfind", "find"];
 
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
@@ -235,7 +240,26 @@ impl World<'_> {
                 .or_else(|| self.covered_by_text(command, true));
             self.note_suspended(&mut part, suspended);
         }
-        (part, Reach::Nothing)
+        let search = (command.class == CommandClass::ReadOnly && !identity)
+            .then(|| self.whole_search(analysis, index, command))
+            .flatten();
+        (part, search.map_or(Reach::Nothing, Reach::Found))
+    }
+
+    /// The rule that names, without a wildcard, the whole of a `find … -exec` that runs a command.
+    fn whole_search(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<RuleId> {
+        let (last, before) = command.seen_through.split_last()?;
+        let Context::Changing(label) = last else { return None };
+        if !SEARCHES.contains(&first_word(label)) {
+            return None;
+        }
+        let mut earlier = analysis.commands.iter().take(index).rev();
+        let search = earlier.find(|outer| outer.seen_through.len() < command.seen_through.len())?;
+        if search.seen_through != before || search.program() != Some(first_word(label)) {
+            return None;
+        }
+        let id = self.allowed_by_text(search)?;
+        matches!(self.rule(id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact()).then_some(id)
     }
 
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {
@@ -355,11 +379,8 @@ impl World<'_> {
         match class {
             CommandClass::ReadOnly => Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks"),
             CommandClass::ReadOnlyGit => {
-                if !self.repository_is_quiet() {
-                    let what = "git may run programs that the repository's configuration names";
+                if let Some(what) = self.git_runs_others(analysis, index, command) {
                     other(what, subject)
-                } else if analysis.moved.contains(&index) || !self.git_is_here(command) {
-                    other("git in another folder, whose configuration is not known", subject)
                 } else {
                     Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks")
                 }
@@ -409,13 +430,6 @@ impl World<'_> {
         folder_of_cd(&here, command)
     }
 
-    /// Whether the folder that `git -C` names, if it names one, is the working directory.
-    fn git_is_here(&self, command: &Command) -> bool {
-        command.git_folder().is_none_or(|folder| {
-            folder.and_then(|text| resolve(&self.workspace, text)).as_ref() == Some(&self.workspace.cwd)
-        })
-    }
-
     /// Where the changes of folder of a line lead, if all are known.
     pub(super) fn folder_at_the_end(&self, analysis: &Analysis) -> Option<AbsPath> {
         let mut here = self.workspace.clone();
@@ -437,6 +451,7 @@ impl World<'_> {
         match reach {
             Reach::Everything(id) => Cover::Rule(id),
             Reach::Exact(id) if !access.redirection => Cover::Rule(id),
+            Reach::Found(id) if !access.redirection && access.access == Access::Read => Cover::Rule(id),
             Reach::Wildcard(id) if !access.redirection => {
                 let covered = match access.access {
                     Access::Read => inside || matches!(access.target, FileTarget::Unknown(_)),

@@ -11,13 +11,16 @@ use crate::{
     shell::{CommandClass, FileTarget},
 };
 
-use super::{below, commands, controls, trees, world::resolve};
+use super::{below, commands, controls, repositories, trees, world::resolve};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
 
 /// Most folders that are looked through for one call.
 pub const MAX_TREES: usize = 64;
+
+/// Most folders whose repository is looked up for one call, beside that of the working directory.
+pub const MAX_GIT_FOLDERS: usize = 64;
 
 /// Says what the host has to look up before a call can be decided.
 #[must_use]
@@ -79,6 +82,7 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
             .into_iter()
             .map(|(folder, deep)| TreeNeeded { folder, deep })
             .collect(),
+        git_folders: needed.git_folders.into_iter().collect(),
         mcp_servers: needed.mcp_servers,
     }
 }
@@ -93,6 +97,7 @@ struct Needed {
     paths: BTreeSet<AbsPath>,
     programs: BTreeSet<String>,
     trees: BTreeMap<AbsPath, bool>,
+    git_folders: BTreeSet<AbsPath>,
     mcp_servers: Vec<String>,
 }
 
@@ -117,7 +122,13 @@ impl Needed {
 fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
     let analysis = commands::analyse(workspace, command);
     needed.paths(analysis.goes.values().flatten().cloned());
-    for command in &analysis.commands {
+    for (index, command) in analysis.commands.iter().enumerate() {
+        for folder in repositories::folders(&analysis, index, command, &workspace.cwd).unwrap_or_default() {
+            needed.paths([folder.clone()]);
+            if folder != workspace.cwd && needed.git_folders.len() < MAX_GIT_FOLDERS {
+                needed.git_folders.insert(folder);
+            }
+        }
         if let Some(program) = command.program() {
             if program.contains('/') {
                 needed.paths(resolve(workspace, program));

@@ -185,7 +185,8 @@ pub(super) fn brings_folders(command: &Command) -> bool {
     matches!(command.program_name(), Some("cp" | "gcp" | "mv" | "gmv" | "rsync")) && reads_below(command)
 }
 
-fn git_reads_untracked(command: &Command) -> bool {
+/// Whether a git command shows contents of files that git does not track.
+pub(super) fn git_reads_untracked(command: &Command) -> bool {
     let mut words = literals(command).skip_while(|word| *word != "grep" && *word != "diff");
     words.next().is_some() && words.any(|word| matches!(word, "--untracked" | "--no-index"))
 }

@@ -85,6 +85,11 @@ impl Walk<'_> {
         } else {
             class::classify(&words)
         };
+        let certain = !state.elsewhere && !state.remote;
+        if class == CommandClass::ReadOnlyGit && certain && self.analysis.moved.contains(&index) {
+            self.budget.spend(state.directories.len())?;
+            self.analysis.git_places.insert(index, state.directories.clone());
+        }
         self.record(Command {
             text: text(&call.fields),
             assignments: call.assignments.clone(),
