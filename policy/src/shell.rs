@@ -9,6 +9,7 @@
 
 mod analyse;
 mod class;
+mod commits;
 mod constant;
 mod data;
 mod dots;

@@ -246,7 +246,8 @@ impl World<'_> {
         (part, search.map_or(Reach::Nothing, Reach::Found))
     }
 
-    /// The rule that names, without a wildcard, the whole of a `find … -exec` that runs a command.
+    /// The rule that names the whole of a `find … -exec` that runs a command, word by word: a `*` in it stands in the
+    /// command, too.
     fn whole_search(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<RuleId> {
         let (last, before) = command.seen_through.split_last()?;
         let Context::Changing(label) = last else { return None };
@@ -258,8 +259,19 @@ impl World<'_> {
         if search.seen_through != before || search.program() != Some(first_word(label)) {
             return None;
         }
-        let id = self.allowed_by_text(search)?;
-        matches!(self.rule(id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact()).then_some(id)
+        let narrow = texts::narrow(search);
+        let ids = self.rules.index().commands(narrow.iter().map(String::as_str));
+        let named = |id: &RuleId| {
+            self.rule(*id).is_some_and(|rule| {
+                let Matcher::Shell(pattern) = &rule.matcher else {
+                    return false;
+                };
+                rule.effect == Effect::Allow
+                    && pattern.as_regex().is_none()
+                    && narrow.iter().any(|text| *text == pattern.text())
+            })
+        };
+        ids.into_iter().find(|id| named(id) && !self.is_suspended(*id))
     }
 
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {

@@ -10,10 +10,7 @@ use crate::{
     shell::{Access, Analysis, Command, CommandClass, FileTarget, Word},
 };
 
-use super::{
-    trees,
-    world::{World, resolve},
-};
+use super::{trees, world::World};
 
 /// The folders that a git command which only looks may work in, if all are known.
 pub(super) fn folders(analysis: &Analysis, index: usize, command: &Command, cwd: &AbsPath) -> Option<Vec<AbsPath>> {
@@ -49,26 +46,23 @@ fn is_followed(text: &str) -> bool {
 
 impl World<'_> {
     /// Why a git command that only looks may run other programs, or is not understood; `None` if it surely only looks.
-    pub(super) fn git_runs_others(
-        &self,
-        analysis: &Analysis,
-        index: usize,
-        command: &Command,
-    ) -> Option<&'static str> {
+    pub(super) fn git_runs_others(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<&'static str> {
         let cwd = &self.workspace.cwd;
         let named = command.git_folder();
-        let here = named.is_none_or(|text| text.and_then(|text| resolve(&self.workspace, text)).as_ref() == Some(cwd));
+        // `git -C ..` leaves the folder that a link leads to.
+        let climbs = named.flatten().is_some_and(|text| text.contains(".."));
+        let folders = folders(analysis, index, command, cwd);
+        let straight = !climbs || self.real(cwd) == Some(cwd);
+        let here = folders.as_deref() == Some(std::slice::from_ref(cwd)) && straight;
         if here && !analysis.moved.contains(&index) {
             let what = "git may run programs that the repository's configuration names";
             let quiet = self.repository_is_quiet() && !makes_repository(analysis, cwd);
             return (!quiet).then_some(what);
         }
         let unknown = Some("git in another folder, whose configuration is not known");
-        let (Some(begins), Some(folders)) = (begins(analysis, index, cwd), folders(analysis, index, command, cwd)) else {
+        let (Some(begins), Some(folders)) = (begins(analysis, index, cwd), folders) else {
             return unknown;
         };
-        // `git -C ..` leaves the folder that a link leads to.
-        let climbs = named.flatten().is_some_and(|text| text.contains(".."));
         if climbs && !begins.iter().all(|folder| self.real(folder) == Some(folder)) {
             return unknown;
         }
@@ -100,7 +94,10 @@ impl World<'_> {
         if !self.is_inside(folder) {
             return false;
         }
-        match (self.request.facts.git_folders.get(folder), &self.request.facts.repository) {
+        match (
+            self.request.facts.git_folders.get(folder),
+            &self.request.facts.repository,
+        ) {
             (Some(Repository::None), _) => true,
             (Some(Repository::Known { root, .. }), Repository::Known { root: own, .. }) if root == own => {
                 self.repository_is_quiet()
@@ -125,7 +122,9 @@ fn names_from_the_top(command: &Command) -> bool {
 /// What a line changes or removes.
 fn changes(analysis: &Analysis) -> impl Iterator<Item = &FileTarget> {
     let files = analysis.commands.iter().flat_map(|command| &command.files);
-    files.filter(|access| access.access != Access::Read).map(|access| &access.target)
+    files
+        .filter(|access| access.access != Access::Read)
+        .map(|access| &access.target)
 }
 
 /// Whether the line itself puts something else in a folder's place, or may: what the host found out does not hold then.

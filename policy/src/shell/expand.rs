@@ -83,6 +83,8 @@ pub(super) struct Field {
     pub(super) exact: bool,
     /// It names a pipe to another command: `<(…)`.
     pub(super) process: bool,
+    /// It becomes names of git's objects, or words around them: whatever they are, no options.
+    pub(super) hash: bool,
 }
 
 impl Field {
@@ -95,6 +97,7 @@ impl Field {
             candidates: Candidates::One(Text::plain(text)),
             exact: true,
             process: false,
+            hash: false,
         }
     }
 
@@ -110,6 +113,7 @@ impl Field {
             candidates: Candidates::Many(Vec::new()),
             exact: false,
             process: false,
+            hash: false,
         }
     }
 
@@ -166,6 +170,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         candidates: Candidates::One(Text::plain(text)),
         exact: true,
         process: false,
+        hash: false,
     })
 }
 
@@ -189,6 +194,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             candidates: Candidates::Many(Vec::new()),
             exact: false,
             process: false,
+            hash: false,
         }]);
     };
     let mut fields = Vec::new();
@@ -249,6 +255,7 @@ pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> 
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
         numeric: false,
+        hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };
     let value = if raw.pieces.is_empty() {
         Value::literal("")
@@ -278,7 +285,7 @@ fn cells(pieces: &[Piece], state: &State, context: &ShellContext) -> Vec<Cell> {
                 value: Rc::new(Value {
                     choices: vec![Text::plain(bash), Text::plain(plain)],
                     exact: true,
-                    numeric: false,
+                    ..Value::default()
                 }),
                 quoted: true,
             }),
@@ -308,8 +315,7 @@ pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value
     }
     let guess = |text: &str| Value {
         choices: vec![Text::plain(text)],
-        exact: false,
-        numeric: false,
+        ..Value::default()
     };
     match name {
         "HOME" => context
@@ -323,7 +329,7 @@ pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value
                 .map(|path| Text::plain(path.as_str()))
                 .collect(),
             exact: !state.elsewhere,
-            numeric: false,
+            ..Value::default()
         },
         "IFS" => guess(" "),
         // Empty on a line of its own.
@@ -354,13 +360,13 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
         Operation::Default => {
             value.exact = false;
             value.numeric = false;
+            value.hash = false;
             value.choices.extend(operand());
         }
         Operation::Alternative => {
             value = Value {
                 choices: operand().into_iter().chain([Text::plain("")]).collect(),
-                exact: false,
-                numeric: false,
+                ..Value::default()
             };
         }
         Operation::Substring if parameter.name == "IFS" => value.exact = false,
@@ -502,6 +508,7 @@ fn field(cells: &[Cell], raw: &RawWord, home: Option<&AbsPath>) -> Field {
         candidates: Candidates::Many(candidates),
         exact,
         process,
+        hash: !glob && is_hash(cells),
     }
 }
 
@@ -525,6 +532,27 @@ fn extended(draft: &Draft, choice: &Text, quoted: bool, glob: bool) -> Draft {
         }
     }
     draft
+}
+
+/// Whether a word holds names of git's objects, and beside them only what makes a revision out of them.
+fn is_hash(cells: &[Cell]) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '^' | '~' | '-');
+    let known = |cell: &Cell| match cell {
+        // Quotes add an empty text.
+        Cell::Value { value, .. } => value.hash || (value.exact && value.choices == [Text::plain("")]),
+        Cell::Char { c, .. } => plain(*c),
+        Cell::Glob | Cell::Process => false,
+    };
+    let first = cells.iter().find_map(|cell| match cell {
+        Cell::Char { c, .. } => Some(*c),
+        _ => None,
+    });
+    // A substitution may give nothing: what stands behind it begins the word then.
+    cells.iter().all(known)
+        && cells
+            .iter()
+            .any(|cell| matches!(cell, Cell::Value { value, .. } if value.hash))
+        && !matches!(first, Some('-' | '~'))
 }
 
 /// Whether unquoted characters make it a pattern over file names.

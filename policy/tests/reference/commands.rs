@@ -249,11 +249,11 @@ impl Judge<'_> {
         let strange = |folder: &AbsPath| facts.paths.get(folder).and_then(|fact| fact.real.as_ref()) != Some(folder);
         from.iter().all(|begin| {
             let folder = begin.join(to);
-            if folder == *cwd && !analysis.moved.contains(&index) {
-                return runs_nothing(&facts.repository);
-            }
             if to.contains("..") && strange(begin) {
                 return false;
+            }
+            if folder == *cwd && !analysis.moved.contains(&index) {
+                return runs_nothing(&facts.repository);
             }
             let top = match facts.git_folders.get(&folder) {
                 Some(Repository::Known { root, .. }) => facts.paths[&folder].real.as_ref() == Some(root),
@@ -262,13 +262,17 @@ impl Judge<'_> {
             if names_a_path && !top {
                 return false;
             }
-            let replaced = analysis.commands.iter().flat_map(|command| &command.files).any(|access| {
-                access.access != Access::Read
-                    && match &access.target {
-                        FileTarget::Path(path) => folder.is_within(path),
-                        _ => true,
-                    }
-            });
+            let replaced = analysis
+                .commands
+                .iter()
+                .flat_map(|command| &command.files)
+                .any(|access| {
+                    access.access != Access::Read
+                        && match &access.target {
+                            FileTarget::Path(path) => folder.is_within(path),
+                            _ => true,
+                        }
+                });
             if replaced {
                 return false;
             }

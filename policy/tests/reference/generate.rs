@@ -56,7 +56,17 @@ fn simple_command(dice: &mut Dice) -> String {
         0 | 1 => "git status".to_owned(),
         61 | 62 => format!(
             "git -C {} {}",
-            dice.of(&["src", "..", "link", "/tmp", "docs", "src/..", ".", "../other", "/home/dev/proj/docs"]),
+            dice.of(&[
+                "src",
+                "..",
+                "link",
+                "/tmp",
+                "docs",
+                "src/..",
+                ".",
+                "../other",
+                "/home/dev/proj/docs"
+            ]),
             dice.of(&["status", "log -1", "show HEAD:.env", "push"])
         ),
         2 => "git push origin main".to_owned(),

@@ -82,6 +82,13 @@ impl Walk<'_> {
         }
         let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
             CommandClass::Other
+        } else if name.as_deref() == Some("git") && call.fields.iter().skip(1).any(|field| field.hash) {
+            self.with_hashes.push(index);
+            let revision = |field: &Field| match field.hash {
+                true => Word::Literal("HEAD".to_owned()),
+                false => field.word.clone(),
+            };
+            class::classify(&call.fields.iter().map(revision).collect::<Vec<_>>())
         } else {
             class::classify(&words)
         };
