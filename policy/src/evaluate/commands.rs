@@ -18,7 +18,7 @@ use super::{
     files::Cover,
     ourselves,
     part::Part,
-    suggest, texts,
+    suggest, texts, trees,
     world::{World, resolve},
 };
 
@@ -159,7 +159,9 @@ impl World<'_> {
                 }
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
                 FileTarget::Pattern { folder, pattern } => {
-                    self.judge_pattern(folder, pattern, access.access, access.redirection, cover)
+                    let unsettled = access.redirection
+                        || (access.access == Access::Write && trees::brings_names(analysis, index, folder));
+                    self.judge_pattern(folder, pattern, access.access, unsettled, cover)
                 }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };

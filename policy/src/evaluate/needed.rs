@@ -152,7 +152,8 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
                 .flat_map(|access| access.through.iter().filter_map(AbsPath::parent)),
         );
         let read = trees::wanted(command, |text| resolve(workspace, text));
-        for wanted in read.into_iter().chain(below::wanted(command)) {
+        let all = read.into_iter().chain(trees::written(command));
+        for wanted in all.chain(below::wanted(command)) {
             needed.tree(wanted);
         }
         // An address of a file is read like one.

@@ -6,6 +6,7 @@
 //! It runs nothing and looks at no files: a glob stays a pattern.
 
 mod braces;
+mod removal;
 mod state;
 
 use std::{borrow::Cow, rc::Rc};
@@ -369,6 +370,8 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
                 ..Value::default()
             };
         }
+        Operation::Removal(_) if parameter.name == "IFS" => value.exact = false,
+        Operation::Removal(removal) => value = removal::apply(&value, removal, &parameter.operand),
         Operation::Substring if parameter.name == "IFS" => value.exact = false,
         Operation::Substring | Operation::Other | Operation::Evaluates => value = Value::unknown(),
     }
