@@ -20,6 +20,7 @@ mod commands;
 mod controls;
 mod critical;
 mod files;
+mod globs;
 mod indirect;
 mod names;
 mod needed;

@@ -16,9 +16,9 @@ use crate::{
 use super::{
     below,
     files::Cover,
-    ourselves,
+    globs, ourselves,
     part::Part,
-    suggest, texts, trees,
+    suggest, texts,
     world::{World, resolve},
 };
 
@@ -160,7 +160,7 @@ impl World<'_> {
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
                 FileTarget::Pattern { folder, pattern } => {
                     let unsettled = access.redirection
-                        || (access.access == Access::Write && trees::brings_names(analysis, index, folder));
+                        || (access.access == Access::Write && globs::brings_names(analysis, index, folder));
                     self.judge_pattern(folder, pattern, access.access, unsettled, cover)
                 }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),

@@ -11,7 +11,7 @@ use crate::{
     shell::{CommandClass, FileTarget},
 };
 
-use super::{below, commands, controls, repositories, trees, world::resolve};
+use super::{below, commands, controls, globs, repositories, trees, world::resolve};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
@@ -152,7 +152,7 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
                 .flat_map(|access| access.through.iter().filter_map(AbsPath::parent)),
         );
         let read = trees::wanted(command, |text| resolve(workspace, text));
-        let all = read.into_iter().chain(trees::written(command));
+        let all = read.into_iter().chain(globs::written(command));
         for wanted in all.chain(below::wanted(command)) {
             needed.tree(wanted);
         }

@@ -17,7 +17,7 @@ use crate::{
     },
     rule::{Matcher, PathVerb},
     ruleset::RuleId,
-    shell::{Access, Analysis, Command, FileTarget, Word},
+    shell::{Access, Command, FileTarget, Word},
 };
 
 use super::{part::Part, world::World};
@@ -103,7 +103,7 @@ const PACKERS: &[&str] = &[
     "rar",
 ];
 /// Most names that a pattern of the shell is compared with.
-const MAX_EXPANDED: usize = 5_000;
+pub(super) const MAX_EXPANDED: usize = 5_000;
 /// Most comparisons of a name with a rule for one call. Beyond it nothing is known.
 const MAX_STEPS: usize = 2_000_000;
 
@@ -146,49 +146,6 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
         })
     }));
     out
-}
-
-/// The folders in which a command writes to names that a pattern of the shell stands for.
-pub(super) fn written(command: &Command) -> Vec<Wanted> {
-    let writes = command.files.iter().filter(|access| access.access == Access::Write);
-    let wanted = writes.filter_map(|access| match &access.target {
-        FileTarget::Pattern { folder, .. } => Some(Wanted {
-            folder: folder.clone(),
-            deep: false,
-        }),
-        FileTarget::Path(_) | FileTarget::Unknown(_) => None,
-    });
-    wanted.collect()
-}
-
-/// Programs that make no links: they change what is in a file, or make or remove one.
-const LINKLESS: &[&str] = &["mkdir", "rm", "rmdir", "sed", "tee", "touch"];
-
-/// Whether a line may put a link into a folder before a command of it writes to names there.
-pub(super) fn brings_names(analysis: &Analysis, index: usize, folder: &AbsPath) -> bool {
-    let commands = analysis.commands.iter().enumerate().filter(|(at, command)| {
-        let program = command.program().unwrap_or_default();
-        // A file that is moved to a name replaces what is there.
-        !LINKLESS.contains(&program) && !(*at == index && program == "mv")
-    });
-    let mut written = commands.flat_map(|(_, command)| {
-        let files = command.files.iter();
-        files.filter(|access| access.access == Access::Write && !access.redirection)
-    });
-    written.any(|access| match &access.target {
-        FileTarget::Path(path) => folder.is_within(path) || path.parent().as_ref() == Some(folder),
-        FileTarget::Pattern { folder: other, .. } => folder.is_within(other),
-        FileTarget::Unknown(_) => true,
-    })
-}
-
-/// The pattern for names directly in the folder, if it is one.
-fn last_name(folder: &AbsPath, pattern: &str) -> Option<Vec<Token>> {
-    let rest = pattern.strip_prefix(folder.as_str())?.trim_start_matches('/');
-    match plain::parse(rest).as_slice() {
-        [plain::Segment::One(tokens)] => Some(tokens.clone()),
-        _ => None,
-    }
 }
 
 fn literals(command: &Command) -> impl Iterator<Item = &str> {
@@ -381,22 +338,6 @@ impl World<'_> {
             })
             .peekable();
         names.peek().is_some() && names.all(|name| !self.deny_covers(id, &folder.join(name)))
-    }
-
-    /// Whether what a pattern stands for is no link, and no folder that something could be put into: what is written to it
-    /// stays where the pattern says. A link that leads nowhere, which a write would make a file of, is a link, too.
-    pub(super) fn writes_no_link(&self, folder: &AbsPath, pattern: &str) -> bool {
-        let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
-        let (Some(tree), Some(tokens)) = (tree, last_name(folder, pattern)) else {
-            // Below further folders, none may be there at all.
-            return false;
-        };
-        if tree.links.len() + tree.folders.len() > MAX_EXPANDED {
-            return false;
-        }
-        let met = |name: &str| plain::segment_meets(&name.chars().map(Token::Char).collect::<Vec<_>>(), &tokens);
-        let links = tree.links.keys().map(AbsPath::file_name);
-        !tree.folders.iter().map(String::as_str).chain(links).any(met)
     }
 
     /// A copy of a folder into the workspace or the home folder, or one that is moved there, that brings protected names
