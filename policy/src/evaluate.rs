@@ -20,12 +20,14 @@ mod commands;
 mod controls;
 mod critical;
 mod files;
+mod globs;
 mod indirect;
 mod names;
 mod needed;
 mod ourselves;
 mod part;
 mod push;
+mod repositories;
 mod sandbox;
 pub mod suggest;
 mod texts;
@@ -48,7 +50,7 @@ use crate::{
 };
 
 pub use automatic::classifier_matters;
-pub use needed::{MAX_PATHS, MAX_TREES, facts_needed};
+pub use needed::{MAX_GIT_FOLDERS, MAX_PATHS, MAX_TREES, facts_needed};
 pub(crate) use texts::matches_command;
 
 use part::Part;

@@ -24,6 +24,8 @@ pub struct Facts {
     pub programs: BTreeMap<String, Option<AbsPath>>,
     /// The repository around the working directory.
     pub repository: Repository,
+    /// The repositories around further folders that git looks at: `cd sub && git log`. One that is missing is not known.
+    pub git_folders: BTreeMap<AbsPath, Repository>,
     /// Which repositories the call is made in, by their remotes.
     pub repositories: Repositories,
     /// The definitions of the MCP server that the call names, from the agent's configuration.
@@ -79,7 +81,7 @@ pub enum PathKind {
     Other,
 }
 
-/// The git repository around the working directory.
+/// The git repository around a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Repository {
     /// Not known: as bad as one that runs programs.
@@ -117,6 +119,8 @@ pub struct FactsNeeded {
     pub programs: Vec<String>,
     /// Folders to look through.
     pub trees: Vec<TreeNeeded>,
+    /// Folders whose repository is to be found out, beside that of the working directory.
+    pub git_folders: Vec<AbsPath>,
     /// Names that the MCP server of the call may have, as they stand in a tool's name (see [`plain_name`]).
     pub mcp_servers: Vec<String>,
 }

@@ -10,6 +10,7 @@
 pub(crate) mod acts;
 mod analyse;
 mod class;
+mod commits;
 mod constant;
 mod data;
 mod dots;
@@ -62,6 +63,9 @@ pub struct Analysis {
     pub goes: BTreeMap<usize, Vec<AbsPath>>,
     /// Commands, by number, that may run in another directory than the line begins in.
     pub moved: BTreeSet<usize>,
+    /// For each git command of `moved` that only looks, by its number, and of which all directories are known that it may
+    /// run in: these directories.
+    pub git_places: BTreeMap<usize, Vec<AbsPath>>,
 }
 
 /// One simple command.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use portcullis_proto::convert::{InvalidMessage, facts_needed};
-use portcullis_proto::v1::{self, HostFacts, PathFact, PathKind, ProgramFact};
+use portcullis_proto::v1::{self, GitFolderFact, HostFacts, PathFact, PathKind, ProgramFact};
 
 use crate::approvals::Approvals;
 use crate::places::Places;
@@ -140,6 +140,15 @@ pub fn gather(message: &v1::DecideRequest, host: &Host<'_>) -> Result<Gathered, 
             failures,
             own_paths: texts(&host.places.own()),
             own_secret_paths: texts(&host.places.secret()),
+            git_folders: needed
+                .git_folders
+                .iter()
+                .take_while(|_| Instant::now() <= until)
+                .map(|folder| GitFolderFact {
+                    folder: folder.to_string(),
+                    repository: Some(repository::repository_below(Path::new(folder.as_str()))),
+                })
+                .collect(),
             trees: trees::look_through(&needed.trees, until),
         },
         cwd: cwd.canonicalize().ok(),

@@ -106,6 +106,11 @@ impl Setting {
                     .iter()
                     .map(|tree| (tree.folder.clone(), self.tree(&tree.folder)))
                     .collect(),
+                git_folders: needed
+                    .git_folders
+                    .iter()
+                    .map(|folder| (folder.clone(), self.repository_around(folder)))
+                    .collect(),
                 mcp_servers: match needed.mcp_servers.first() {
                     Some(name) if self.facts.mcp_servers.is_empty() => vec![approved(name)],
                     _ => self.facts.mcp_servers.clone(),
@@ -168,6 +173,33 @@ impl Setting {
             }
         }
         tree
+    }
+
+    /// The repository around a folder that exists: one whose `.git` is among the files, which runs nothing, or that of the
+    /// case.
+    fn repository_around(&self, folder: &AbsPath) -> Repository {
+        let real = self.real(folder).filter(|real| self.kind(real) == PathKind::Directory);
+        let Some(real) = real else {
+            return Repository::Unknown;
+        };
+        let mut around = Some(real.clone());
+        while let Some(root) = around {
+            let dot_git = root.join(".git");
+            if self.files.iter().any(|file| file.is_within(&dot_git)) {
+                return match &self.facts.repository {
+                    own @ Repository::Known { root: at, .. } if *at == root => own.clone(),
+                    _ => Repository::Known {
+                        root,
+                        executing_keys: Vec::new(),
+                    },
+                };
+            }
+            around = root.parent();
+        }
+        match &self.facts.repository {
+            Repository::Known { root, .. } if !real.is_within(root) => Repository::None,
+            own => own.clone(),
+        }
     }
 
     /// What stands at a real path.

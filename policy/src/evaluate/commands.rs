@@ -16,7 +16,7 @@ use crate::{
 use super::{
     below,
     files::Cover,
-    ourselves,
+    globs, ourselves,
     part::Part,
     suggest, texts,
     world::{World, resolve},
@@ -37,6 +37,8 @@ enum Reach {
     Wildcard(RuleId),
     /// A rule that names the whole command: its operands, wherever they are.
     Exact(RuleId),
+    /// A rule that names the whole of a search that runs the command on what it finds: what is read.
+    Found(RuleId),
     /// A rule for every command: everything.
     Everything(RuleId),
 }
@@ -50,6 +52,9 @@ const RAISERS: &[&str] = &["doas", "gosu", "pkexec", "run0", "runuser", "setpriv
 
 /// Programs that run others on names from elsewhere, and change nothing else about them.
 const FEEDERS: &[&str] = &["fd", "fdfind", "find", "parallel", "xargs"];
+
+/// Programs that run another one on what they find, with all of it in their own words.
+const SEARCHES: &[&str] = &["fd", "fdfind", "find"];
 
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
@@ -162,7 +167,9 @@ impl World<'_> {
                 }
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
                 FileTarget::Pattern { folder, pattern } => {
-                    self.judge_pattern(folder, pattern, access.access, access.redirection, cover)
+                    let unsettled = access.redirection
+                        || (access.access == Access::Write && globs::brings_names(analysis, index, folder));
+                    self.judge_pattern(folder, pattern, access.access, unsettled, cover)
                 }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
@@ -266,7 +273,38 @@ impl World<'_> {
                 .or_else(|| self.covered_by_text(command, true));
             self.note_suspended(&mut part, suspended);
         }
-        (part, Reach::Nothing)
+        let search = (command.class == CommandClass::ReadOnly && !identity)
+            .then(|| self.whole_search(analysis, index, command))
+            .flatten();
+        (part, search.map_or(Reach::Nothing, Reach::Found))
+    }
+
+    /// The rule that names the whole of a `find … -exec` that runs a command, word by word: a `*` in it stands in the
+    /// command, too.
+    fn whole_search(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<RuleId> {
+        let (last, before) = command.seen_through.split_last()?;
+        let Context::Changing(label) = last else { return None };
+        if !SEARCHES.contains(&first_word(label)) {
+            return None;
+        }
+        let mut earlier = analysis.commands.iter().take(index).rev();
+        let search = earlier.find(|outer| outer.seen_through.len() < command.seen_through.len())?;
+        if search.seen_through != before || search.program() != Some(first_word(label)) {
+            return None;
+        }
+        let narrow = texts::narrow(search);
+        let ids = self.rules.index().commands(narrow.iter().map(String::as_str));
+        let named = |id: &RuleId| {
+            self.rule(*id).is_some_and(|rule| {
+                let Matcher::Shell(pattern) = &rule.matcher else {
+                    return false;
+                };
+                rule.effect == Effect::Allow
+                    && pattern.as_regex().is_none()
+                    && narrow.iter().any(|text| *text == pattern.text())
+            })
+        };
+        ids.into_iter().find(|id| named(id) && !self.is_suspended(*id))
     }
 
     fn allowed_by_text(&self, command: &Command) -> Option<RuleId> {
@@ -386,11 +424,8 @@ impl World<'_> {
         match class {
             CommandClass::ReadOnly => Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks"),
             CommandClass::ReadOnlyGit => {
-                if !self.repository_is_quiet() {
-                    let what = "git may run programs that the repository's configuration names";
+                if let Some(what) = self.git_runs_others(analysis, index, command) {
                     other(what, subject)
-                } else if analysis.moved.contains(&index) || !self.git_is_here(command) {
-                    other("git in another folder, whose configuration is not known", subject)
                 } else {
                     Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it only looks")
                 }
@@ -440,13 +475,6 @@ impl World<'_> {
         folder_of_cd(&here, command)
     }
 
-    /// Whether the folder that `git -C` names, if it names one, is the working directory.
-    fn git_is_here(&self, command: &Command) -> bool {
-        command.git_folder().is_none_or(|folder| {
-            folder.and_then(|text| resolve(&self.workspace, text)).as_ref() == Some(&self.workspace.cwd)
-        })
-    }
-
     /// Where the changes of folder of a line lead, if all are known.
     pub(super) fn folder_at_the_end(&self, analysis: &Analysis) -> Option<AbsPath> {
         let mut here = self.workspace.clone();
@@ -468,6 +496,7 @@ impl World<'_> {
         match reach {
             Reach::Everything(id) => Cover::Rule(id),
             Reach::Exact(id) if !access.redirection => Cover::Rule(id),
+            Reach::Found(id) if !access.redirection && access.access == Access::Read => Cover::Rule(id),
             Reach::Wildcard(id) if !access.redirection => {
                 let covered = match access.access {
                     Access::Read => inside || matches!(access.target, FileTarget::Unknown(_)),

@@ -3,6 +3,7 @@
 use crate::{
     AbsPath, DecidedBy, Effect, Mode, Verdict,
     credentials::{self, Credential},
+    facts::PathKind,
     mode::{ActionClass, Guard, is_below_plans},
     path::plain,
     protected,
@@ -210,6 +211,9 @@ impl World<'_> {
         if let Some(id) = self.allow_covering(&allows, path) {
             return Part::by_rule(self, id, subject);
         }
+        if let Some(id) = self.allow_below(path).filter(|_| access == Access::Read) {
+            return Part::by_rule(self, id, subject).unless_unknown(known, unknown);
+        }
         let inside = self.is_inside(path);
         if own_plan == Plan::Claimed {
             // Where it lies, the claim alone allows nothing: what plan mode denies is a person's to say.
@@ -288,13 +292,14 @@ impl World<'_> {
         }
     }
 
-    /// Judges an access to whatever a pattern of the shell expands to.
+    /// Judges an access to whatever a pattern of the shell expands to. Where it is `unsettled` what that is by then, by a
+    /// redirection or because the line itself puts something there, a link among it may lead outside.
     pub(super) fn judge_pattern(
         &self,
         folder: &AbsPath,
         pattern: &str,
         access: Access,
-        redirection: bool,
+        unsettled: bool,
         cover: Cover,
     ) -> Part {
         let subject = match pattern.strip_suffix("/what find finds") {
@@ -396,7 +401,12 @@ impl World<'_> {
             return Part::by_rule(self, id, subject);
         }
         // Which file is written is not known, and a link among them may lead outside; a deletion takes the link itself.
-        let inside = self.is_inside(folder) && (access != Access::Write) && !redirection;
+        let taken = if access == Access::Write {
+            self.writes_no_link(folder, pattern)
+        } else {
+            true
+        };
+        let inside = self.is_inside(folder) && taken && !unsettled;
         if !inside && self.is_inside(folder) {
             let what =
                 "which files of the workspace these are is not known, and one of them may be a link that leads outside";
@@ -417,6 +427,22 @@ impl World<'_> {
         self.by_place(inside, access, secret, subject)
             .guarded(guard_of(access, inside))
             .unless_unknown(known, unknown)
+    }
+
+    /// The allow to read all that lies below a folder, which covers looking into the folder itself: `Read(~/x/**)`.
+    fn allow_below(&self, path: &AbsPath) -> Option<RuleId> {
+        let fact = self.request.facts.paths.get(path)?;
+        let real = fact.real.as_ref().filter(|_| fact.kind == PathKind::Directory)?;
+        let below = |folder: &AbsPath| {
+            let names = ["\u{1}any\u{1}", "\u{1}any\u{1}/\u{1}any\u{1}"].map(|name| folder.join(name));
+            let [_, deep] = &names;
+            let ids = self.on_verbs(&self.rules_on(deep), Effect::Allow, &[PathVerb::Read]);
+            let whole = |id: &RuleId| self.rule(*id).is_some_and(|rule| rule.exceptions.is_empty());
+            let covers = |id: &RuleId| whole(id) && names.iter().all(|name| self.covers_name(*id, name));
+            ids.into_iter().find(covers)
+        };
+        let named = below(path)?;
+        below(real).and(Some(named))
     }
 
     /// A pattern as named, and with its folder where that really is.

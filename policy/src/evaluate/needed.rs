@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    below, commands, controls, told, trees,
+    below, commands, controls, globs, repositories, told, trees,
     world::{left_behind, resolve},
 };
 
@@ -21,6 +21,9 @@ pub const MAX_PATHS: usize = 20_000;
 
 /// Most folders that are looked through for one call.
 pub const MAX_TREES: usize = 64;
+
+/// Most folders whose repository is looked up for one call, beside that of the working directory.
+pub const MAX_GIT_FOLDERS: usize = 64;
 
 /// Says what the host has to look up before a call can be decided.
 #[must_use]
@@ -85,6 +88,7 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
             .into_iter()
             .map(|(folder, deep)| TreeNeeded { folder, deep })
             .collect(),
+        git_folders: needed.git_folders.into_iter().collect(),
         mcp_servers: needed.mcp_servers,
     }
 }
@@ -99,6 +103,7 @@ struct Needed {
     paths: BTreeSet<AbsPath>,
     programs: BTreeSet<String>,
     trees: BTreeMap<AbsPath, bool>,
+    git_folders: BTreeSet<AbsPath>,
     mcp_servers: Vec<String>,
 }
 
@@ -135,7 +140,13 @@ impl Needed {
 fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
     let analysis = commands::analyse(workspace, line);
     needed.paths(analysis.goes.values().flatten().cloned());
-    for command in &analysis.commands {
+    for (index, command) in analysis.commands.iter().enumerate() {
+        for folder in repositories::folders(&analysis, index, command, &workspace.cwd).unwrap_or_default() {
+            needed.paths([folder.clone()]);
+            if folder != workspace.cwd && needed.git_folders.len() < MAX_GIT_FOLDERS {
+                needed.git_folders.insert(folder);
+            }
+        }
         if let Some(program) = command.program() {
             if program.contains('/') {
                 needed.paths(resolve(workspace, program));
@@ -155,7 +166,8 @@ fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
             needed.left(access.through.clone());
         }
         let read = trees::wanted(command, |text| resolve(workspace, text));
-        for wanted in read.into_iter().chain(below::wanted(command)) {
+        let all = read.into_iter().chain(globs::written(command));
+        for wanted in all.chain(below::wanted(command)) {
             needed.tree(wanted);
         }
         for (_, path) in told::patched(line, command) {

@@ -11,11 +11,12 @@
 use crate::{
     DocumentOrigin, Effect, Layer, PolicyDocument,
     document::covers,
+    redact,
     rule::{Matcher, ParsedRule, parse},
-    shell::{self, Command, CommandClass, Word, quote},
+    shell::{self, Assignment, Command, CommandClass, Word, quote},
 };
 
-use super::told;
+use super::{texts, told};
 
 /// Programs with the subcommands whose further words may be free. `?` stands for one plain word, such as a script's name.
 const FREE: &[(&str, &[&str])] = &[
@@ -148,8 +149,10 @@ const MAX_RULE: usize = 500;
 /// Rules for one command, narrowest first. None for one with words that are only known at run time, or one that no rule
 /// should be suggested for.
 pub(super) fn command(command: &Command) -> Vec<String> {
-    if !command.assignments.is_empty()
-        || command.class == CommandClass::Wrapper
+    if !command.assignments.is_empty() {
+        return with_assignments(command).into_iter().collect();
+    }
+    if command.class == CommandClass::Wrapper
         || command.escape_option().is_some()
         || command.executing_option().is_some()
     {
@@ -177,6 +180,34 @@ pub(super) fn command(command: &Command) -> Vec<String> {
             )
     });
     out
+}
+
+/// The rule for exactly this command with its variables, none of which holds a secret or changes what runs.
+fn with_assignments(command: &Command) -> Option<String> {
+    let tame = |assignment: &Assignment| {
+        let value = assignment.value.literal();
+        let hidden = |value: &str| {
+            let written = format!("{}={value}", assignment.name);
+            redact::text(&written) != written || redact::text(value) != value
+        };
+        !shell::changes_what_runs(&assignment.name) && value.is_some_and(|value| !hidden(value))
+    };
+    let bare = Command {
+        assignments: Vec::new(),
+        ..command.clone()
+    };
+    // What has no rule of its own has none with variables either.
+    let own = self::command(&bare);
+    let exact = own.first().filter(|rule| !rule.contains('*'))?;
+    let line = exact.strip_prefix("Bash(")?.strip_suffix(')')?;
+    let text = texts::narrow(command).into_iter().find(|text| text.ends_with(line))?;
+    let rule = format!("Bash({text})");
+    let covers = match parse(&rule, Effect::Allow) {
+        Ok(ParsedRule::Covers(Matcher::Shell(pattern))) => pattern.is_exact() && pattern.matches(&text),
+        _ => false,
+    };
+    let readable = rule.len() <= MAX_RULE && !rule.contains('\n') && redact::text(&text) == text;
+    (covers && readable && command.assignments.iter().all(tame)).then_some(rule)
 }
 
 /// Whether a program is one that runs what it is given as a program.

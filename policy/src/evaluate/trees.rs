@@ -103,7 +103,7 @@ const PACKERS: &[&str] = &[
     "rar",
 ];
 /// Most names that a pattern of the shell is compared with.
-const MAX_EXPANDED: usize = 5_000;
+pub(super) const MAX_EXPANDED: usize = 5_000;
 /// Most comparisons of a name with a rule for one call. Beyond it nothing is known.
 const MAX_STEPS: usize = 2_000_000;
 
@@ -188,7 +188,8 @@ pub(super) fn brings_folders(command: &Command) -> bool {
     matches!(command.program_name(), Some("cp" | "gcp" | "mv" | "gmv" | "rsync")) && reads_below(command)
 }
 
-fn git_reads_untracked(command: &Command) -> bool {
+/// Whether a git command shows contents of files that git does not track.
+pub(super) fn git_reads_untracked(command: &Command) -> bool {
     let mut words = literals(command).skip_while(|word| *word != "grep" && *word != "diff");
     words.next().is_some() && words.any(|word| matches!(word, "--untracked" | "--no-index"))
 }

@@ -239,8 +239,21 @@ impl<'a> World<'a> {
         match &facts.repository {
             Repository::Unknown => false,
             Repository::None => true,
-            Repository::Known { executing_keys, .. } => executing_keys.is_empty() || facts.project_trusted,
+            Repository::Known { root, executing_keys } => {
+                executing_keys.is_empty() || (facts.project_trusted && self.is_around_the_project(root))
+            }
         }
+    }
+
+    /// Whether a repository is the one around the workspace's root: trust in a project is trust in that one, and not in
+    /// what lies somewhere below.
+    fn is_around_the_project(&self, root: &AbsPath) -> bool {
+        self.real(&self.workspace.root).is_some_and(|real| real.is_within(root))
+    }
+
+    /// Whether a real path lies in the workspace.
+    pub(super) fn is_really_inside(&self, real: &AbsPath) -> bool {
+        self.real_roots.iter().any(|root| real.is_within(root))
     }
 
     /// Whether a program's name leads to the program that everybody means by it: not to a file of the workspace or of a

@@ -13,8 +13,8 @@ mod told;
 mod wrapped;
 
 use super::{
-    Access, Analysis, Assignment, Command, Context, FileAccess, Limits, Opaque, OpaqueReason, ShellContext, Socket,
-    Word, class, constant,
+    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Opaque, OpaqueReason,
+    ShellContext, Socket, Word, class, constant,
     expand::{self, State, Value},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
@@ -45,6 +45,8 @@ pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits
         seen: Vec::new(),
         defining: Vec::new(),
         plain: false,
+        with_hashes: Vec::new(),
+        redefines_git: false,
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
@@ -58,6 +60,13 @@ pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits
     if walk.analysis.opaque.iter().any(hides) {
         // What a reader takes the line for: a rule that denies it holds, too.
         walk.whole(&hidden::cleaned(line));
+    }
+    if walk.redefines_git {
+        for index in walk.with_hashes {
+            if let Some(command) = walk.analysis.commands.get_mut(index) {
+                command.class = CommandClass::Other;
+            }
+        }
     }
     (walk.analysis, walk.budget.steps)
 }
@@ -86,6 +95,10 @@ struct Walk<'a> {
     defining: Vec<String>,
     /// The script may be run by a shell that knows less than bash: `sh`, `dash`.
     plain: bool,
+    /// Commands of git, by number, that only look if what a substitution of git prints is no option.
+    with_hashes: Vec<usize>,
+    /// `git` may be a function by then, and print anything.
+    redefines_git: bool,
 }
 
 impl Walk<'_> {
@@ -330,23 +343,25 @@ impl Walk<'_> {
         mut state: State,
     ) -> Read<State> {
         let mut value = Value {
-            choices: Vec::new(),
-            numeric: false,
             exact: words.is_some() && !select,
+            ..Value::default()
         };
+        let mut hash = words.is_some() && !select;
         for word in words.unwrap_or_default() {
             self.raw_word(word, &state)?;
             for field in expand::expand(word, &state, self.context, &mut self.budget)? {
                 value.exact &= field.exact;
+                hash &= field.hash;
                 for choice in field.candidates.into_texts() {
                     value.merge(&Value {
                         choices: vec![choice],
                         exact: true,
-                        numeric: false,
+                        ..Value::default()
                     });
                 }
             }
         }
+        value.hash = hash;
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;
         let before = state.clone();
@@ -382,6 +397,7 @@ impl Walk<'_> {
     }
 
     fn function(&mut self, name: &str, body: &Node, state: &mut State) -> Read<()> {
+        self.redefines_git |= name == "git";
         if builtins::is_meaningful(name) {
             self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
         }

@@ -26,6 +26,7 @@ pub(super) fn output(list: &List) -> Value {
             .collect(),
         exact: false,
         numeric: false,
+        hash: super::commits::are_printed(list),
     }
 }
 

@@ -6,6 +6,7 @@
 //! It runs nothing and looks at no files: a glob stays a pattern.
 
 mod braces;
+mod removal;
 mod state;
 
 use std::{borrow::Cow, rc::Rc};
@@ -83,6 +84,8 @@ pub(super) struct Field {
     pub(super) exact: bool,
     /// It names a pipe to another command: `<(…)`.
     pub(super) process: bool,
+    /// It becomes names of git's objects, or words around them: whatever they are, no options.
+    pub(super) hash: bool,
 }
 
 impl Field {
@@ -95,6 +98,7 @@ impl Field {
             candidates: Candidates::One(Text::plain(text)),
             exact: true,
             process: false,
+            hash: false,
         }
     }
 
@@ -110,6 +114,7 @@ impl Field {
             candidates: Candidates::Many(Vec::new()),
             exact: false,
             process: false,
+            hash: false,
         }
     }
 
@@ -166,6 +171,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         candidates: Candidates::One(Text::plain(text)),
         exact: true,
         process: false,
+        hash: false,
     })
 }
 
@@ -189,6 +195,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             candidates: Candidates::Many(Vec::new()),
             exact: false,
             process: false,
+            hash: false,
         }]);
     };
     let mut fields = Vec::new();
@@ -249,6 +256,7 @@ pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> 
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
         numeric: false,
+        hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };
     let value = if raw.pieces.is_empty() {
         Value::literal("")
@@ -278,7 +286,7 @@ fn cells(pieces: &[Piece], state: &State, context: &ShellContext) -> Vec<Cell> {
                 value: Rc::new(Value {
                     choices: vec![Text::plain(bash), Text::plain(plain)],
                     exact: true,
-                    numeric: false,
+                    ..Value::default()
                 }),
                 quoted: true,
             }),
@@ -308,8 +316,7 @@ pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value
     }
     let guess = |text: &str| Value {
         choices: vec![Text::plain(text)],
-        exact: false,
-        numeric: false,
+        ..Value::default()
     };
     match name {
         "HOME" => context
@@ -323,7 +330,7 @@ pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value
                 .map(|path| Text::plain(path.as_str()))
                 .collect(),
             exact: !state.elsewhere,
-            numeric: false,
+            ..Value::default()
         },
         "IFS" => guess(" "),
         // Empty on a line of its own.
@@ -354,15 +361,17 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
         Operation::Default => {
             value.exact = false;
             value.numeric = false;
+            value.hash = false;
             value.choices.extend(operand());
         }
         Operation::Alternative => {
             value = Value {
                 choices: operand().into_iter().chain([Text::plain("")]).collect(),
-                exact: false,
-                numeric: false,
+                ..Value::default()
             };
         }
+        Operation::Removal(_) if parameter.name == "IFS" => value.exact = false,
+        Operation::Removal(removal) => value = removal::apply(&value, removal, &parameter.operand),
         Operation::Substring if parameter.name == "IFS" => value.exact = false,
         Operation::Substring | Operation::Other | Operation::Evaluates => value = Value::unknown(),
     }
@@ -512,6 +521,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         candidates: Candidates::Many(candidates),
         exact,
         process,
+        hash: !glob && is_hash(cells),
     }
 }
 
@@ -566,6 +576,27 @@ fn extended(draft: &Draft, choice: &Text, quoted: bool, glob: bool) -> Draft {
         }
     }
     draft
+}
+
+/// Whether a word holds names of git's objects, and beside them only what makes a revision out of them.
+fn is_hash(cells: &[Cell]) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '^' | '~' | '-');
+    let known = |cell: &Cell| match cell {
+        // Quotes add an empty text.
+        Cell::Value { value, .. } => value.hash || (value.exact && value.choices == [Text::plain("")]),
+        Cell::Char { c, .. } => plain(*c),
+        Cell::Glob { .. } | Cell::Process => false,
+    };
+    let first = cells.iter().find_map(|cell| match cell {
+        Cell::Char { c, .. } => Some(*c),
+        _ => None,
+    });
+    // A substitution may give nothing: what stands behind it begins the word then.
+    cells.iter().all(known)
+        && cells
+            .iter()
+            .any(|cell| matches!(cell, Cell::Value { value, .. } if value.hash))
+        && !matches!(first, Some('-' | '~'))
 }
 
 /// Whether unquoted characters make it a pattern over file names.

@@ -184,10 +184,27 @@ pub(super) enum Operation {
     Alternative,
     /// `${x:0:1}`.
     Substring,
-    /// `${#x}`, `${!x[@]}`, `${!x*}`, patterns, case changes: some text.
+    /// `${x%w}`, `${x#w}`, `${x/a/b}`, `${x^^}`, `${x,,}`.
+    Removal(Removal),
+    /// `${#x}`, `${!x[@]}`, `${!x*}`, other patterns and case changes: some text.
     Other,
     /// `${!x}` and `${x@P}`: evaluates the value, which can run commands.
     Evaluates,
+}
+
+/// What is taken from a value, or changed in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// `%`, `%%`.
+    End { longest: bool },
+    /// `#`, `##`.
+    Beginning { longest: bool },
+    /// `/`, `//`.
+    Replace { all: bool },
+    /// `^^`.
+    Upper,
+    /// `,,`.
+    Lower,
 }
 
 /// An arithmetic expression: its text, and the substitutions in it.

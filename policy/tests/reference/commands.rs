@@ -207,18 +207,11 @@ impl Judge<'_> {
     fn by_class(&self, analysis: &Analysis, index: usize, command: &Command, known: bool) -> Part {
         let tee = command.program() == Some("tee") && !command.files.is_empty();
         let looking_is_free = self.request.mode.answer(ActionClass::ReadOnlyCommand) == Answer::Allow;
-        let quiet = match &self.request.facts.repository {
-            Repository::Known { executing_keys, .. } => executing_keys.is_empty() || self.request.facts.project_trusted,
-            Repository::None => true,
-            Repository::Unknown => false,
-        };
         self.mode(match command.class {
             _ if !known => ActionClass::OtherCommand,
             _ if tee => ActionClass::FileCommand,
             CommandClass::ReadOnly => ActionClass::ReadOnlyCommand,
-            CommandClass::ReadOnlyGit if quiet && !analysis.moved.contains(&index) && self.git_is_here(command) => {
-                ActionClass::ReadOnlyCommand
-            }
+            CommandClass::ReadOnlyGit if self.git_only_looks(analysis, index, command) => ActionClass::ReadOnlyCommand,
             CommandClass::FileChange if !command.files.is_empty() => ActionClass::FileCommand,
             CommandClass::ChangeDirectory if !looking_is_free => ActionClass::ReadOnlyCommand,
             CommandClass::ChangeDirectory => {
@@ -237,14 +230,87 @@ impl Judge<'_> {
         })
     }
 
-    /// `git -C x` works in `x`.
-    fn git_is_here(&self, command: &Command) -> bool {
-        match command.words.as_slice() {
-            [_, option, folder, ..] if option.literal() == Some("-C") => folder
-                .literal()
-                .is_some_and(|folder| self.resolve(folder) == self.request.workspace.cwd),
-            _ => true,
+    /// Whether git runs nothing else where it works. The generator makes no repositories out of files.
+    fn git_only_looks(&self, analysis: &Analysis, index: usize, command: &Command) -> bool {
+        let facts = &self.request.facts;
+        let project = &facts.paths[&self.request.workspace.root].real;
+        let cwd = &self.request.workspace.cwd;
+        let runs_nothing = |repository: &Repository| match repository {
+            Repository::Unknown => false,
+            Repository::None => true,
+            Repository::Known { root, executing_keys } => {
+                let trusted = facts.project_trusted && project.as_ref().is_some_and(|project| project.is_within(root));
+                executing_keys.is_empty() || trusted
+            }
+        };
+        let from = if analysis.moved.contains(&index) {
+            match analysis.git_places.get(&index) {
+                Some(places) => places.clone(),
+                None => return false,
+            }
+        } else {
+            vec![cwd.clone()]
+        };
+        // `git -C x` works in `x`.
+        let to = match command.words.as_slice() {
+            [_, option, folder, ..] if option.literal() == Some("-C") => match folder.literal() {
+                Some(folder) => folder,
+                None => return false,
+            },
+            _ => "",
+        };
+        let words = || command.words.iter().filter_map(Word::literal);
+        let names_a_path = words().any(|word| word.contains(':'));
+        if to.contains("src/..") {
+            return false;
         }
+        let strange = |folder: &AbsPath| facts.paths.get(folder).and_then(|fact| fact.real.as_ref()) != Some(folder);
+        from.iter().all(|begin| {
+            let folder = begin.join(to);
+            if to.contains("..") && strange(begin) {
+                return false;
+            }
+            if folder == *cwd && !analysis.moved.contains(&index) {
+                return runs_nothing(&facts.repository);
+            }
+            let top = match facts.git_folders.get(&folder) {
+                Some(Repository::Known { root, .. }) => facts.paths[&folder].real.as_ref() == Some(root),
+                _ => false,
+            };
+            if names_a_path && !top {
+                return false;
+            }
+            let replaced = analysis
+                .commands
+                .iter()
+                .flat_map(|command| &command.files)
+                .any(|access| {
+                    access.access != Access::Read
+                        && match &access.target {
+                            FileTarget::Path(path) => folder.is_within(path),
+                            _ => true,
+                        }
+                });
+            if replaced {
+                return false;
+            }
+            if folder == *cwd {
+                return runs_nothing(&facts.repository);
+            }
+            let Some(there) = facts.git_folders.get(&folder).filter(|_| self.inside(&folder)) else {
+                return false;
+            };
+            match (there, &facts.repository) {
+                (Repository::Known { root, .. }, Repository::Known { root: own, .. }) if root == own => {
+                    runs_nothing(&facts.repository)
+                }
+                (Repository::Known { root, executing_keys }, _) => {
+                    let inside = project.as_ref().is_some_and(|project| root.is_within(project));
+                    executing_keys.is_empty() && inside
+                }
+                (other, _) => runs_nothing(other),
+            }
+        })
     }
 
     fn is_system_program(&self, name: &str) -> bool {

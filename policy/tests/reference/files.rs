@@ -129,8 +129,20 @@ impl Judge<'_> {
                 rule.verb() == Some(verb) && self.covers_spelling(rule, path)
             })
         };
-        let named = allows(path)?;
-        allows(self.real(path)?).map(|_| named)
+        if let (Some(named), Some(_)) = (allows(path), allows(self.real(path)?)) {
+            return Some(named);
+        }
+        // Whoever may read everything below a folder may look into it.
+        let folder = self.request.facts.paths.get(path)?.kind == PathKind::Directory;
+        let below = |folder: &AbsPath| {
+            self.first_with(Effect::Allow, |rule| {
+                let names = [folder.join("\u{1}a"), folder.join("\u{1}a/\u{1}b")];
+                let all = names.iter().all(|name| self.covers_spelling(rule, name));
+                rule.verb() == Some("Read") && rule.exceptions.is_empty() && all
+            })
+        };
+        let named = below(path).filter(|_| folder && verb == "Read")?;
+        below(self.real(path)?).map(|_| named)
     }
 
     pub(crate) fn protects(&self, path: &AbsPath) -> bool {

@@ -52,8 +52,23 @@ const FILES: &[&str] = &[
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(61) {
+    match dice.below(63) {
         0 | 1 => "git status".to_owned(),
+        61 | 62 => format!(
+            "git -C {} {}",
+            dice.of(&[
+                "src",
+                "..",
+                "link",
+                "/tmp",
+                "docs",
+                "src/..",
+                ".",
+                "../other",
+                "/home/dev/proj/docs"
+            ]),
+            dice.of(&["status", "log -1", "show HEAD:.env", "push"])
+        ),
         2 => "git push origin main".to_owned(),
         3 => "git -C src push origin".to_owned(),
         4 => "/usr/bin/git push".to_owned(),
@@ -375,6 +390,28 @@ pub(crate) fn request(dice: &mut Dice) -> Request {
                 },
             },
         },
+        git_folders: needed
+            .git_folders
+            .into_iter()
+            .map(|folder| {
+                let (root, keys): (_, &[&str]) = match dice.below(8) {
+                    0 => return (folder, Repository::Unknown),
+                    1 => return (folder, Repository::None),
+                    2 => ("/home/dev/proj/src", &["core.fsmonitor"]),
+                    3 => ("/home/dev/proj/src", &[]),
+                    4 => ("/home", &[]),
+                    _ => ("/home/dev/proj", &[]),
+                };
+                let executing_keys = keys.iter().map(|key| (*key).to_owned()).collect();
+                (
+                    folder,
+                    Repository::Known {
+                        root: path(root),
+                        executing_keys,
+                    },
+                )
+            })
+            .collect(),
         repositories: repositories(dice),
         mcp_servers: mcp_servers(dice),
         sandbox: [

@@ -11,6 +11,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use portcullis_policy::{
     AbsPath, DocumentOrigin, Facts, Layer, PolicyDocument,
+    evaluate::MAX_GIT_FOLDERS,
     facts::{FactsNeeded, PathFact, Repository},
     import::Format,
 };
@@ -114,7 +115,8 @@ pub(super) fn facts(
     let mut failures = failures(wire.failures);
     let paths = paths(wire.paths)?;
     let programs = programs(wire.programs)?;
-    let repository = repository(wire.repository)?;
+    let git_folders = git_folders(wire.git_folders)?;
+    let repository = repository("facts.repository", wire.repository)?;
     let sandbox = sandbox_offer_from_wire(wire.sandbox.map_or(0, |sandbox| sandbox.status))
         .map_err(|invalid| invalid.at("facts.sandbox.status"))?;
     let own_paths = check::paths("facts.own_paths", &wire.own_paths, MAX_OWN_PATHS, check::MAX_PATH)?;
@@ -147,6 +149,7 @@ pub(super) fn facts(
         paths,
         programs,
         repository,
+        git_folders,
         repositories,
         mcp_servers,
         project_trusted: wire.project_trusted,
@@ -224,7 +227,21 @@ fn programs(wire: Vec<v1::ProgramFact>) -> Result<BTreeMap<String, Option<AbsPat
     Ok(facts)
 }
 
-fn repository(wire: Option<v1::RepositoryFact>) -> Result<Repository, InvalidMessage> {
+fn git_folders(wire: Vec<v1::GitFolderFact>) -> Result<BTreeMap<AbsPath, Repository>, InvalidMessage> {
+    check::count("facts.git_folders", &wire, MAX_GIT_FOLDERS)?;
+    let mut folders = BTreeMap::new();
+    for (at, fact) in wire.into_iter().enumerate() {
+        let field = format!("facts.git_folders[{at}]");
+        let folder = check::path(&format!("{field}.folder"), &fact.folder, check::MAX_PATH)?;
+        let repository = repository(&format!("{field}.repository"), fact.repository)?;
+        if folders.insert(folder, repository).is_some() {
+            return Err(InvalidMessage::new(field, "speaks of a folder for the second time"));
+        }
+    }
+    Ok(folders)
+}
+
+fn repository(at: &str, wire: Option<v1::RepositoryFact>) -> Result<Repository, InvalidMessage> {
     let Some(fact) = wire else {
         return Ok(Repository::Unknown);
     };
@@ -232,19 +249,19 @@ fn repository(wire: Option<v1::RepositoryFact>) -> Result<Repository, InvalidMes
         Ok(v1::RepositoryState::Unspecified) => Ok(Repository::Unknown),
         Ok(v1::RepositoryState::None) => Ok(Repository::None),
         Ok(v1::RepositoryState::Read) => {
-            let field = "facts.repository.executing_keys";
+            let field = &format!("{at}.executing_keys");
             check::count(field, &fact.executing_keys, MAX_KEYS)?;
-            for (at, key) in fact.executing_keys.iter().enumerate() {
-                check::length(&format!("{field}[{at}]"), key, 1024)?;
+            for (number, key) in fact.executing_keys.iter().enumerate() {
+                check::length(&format!("{field}[{number}]"), key, 1024)?;
             }
             Ok(Repository::Known {
-                root: check::path("facts.repository.root", &fact.root, check::MAX_PATH)?,
+                root: check::path(&format!("{at}.root"), &fact.root, check::MAX_PATH)?,
                 executing_keys: fact.executing_keys,
             })
         }
         Err(_) => {
             let fault = format!("the number {} stands for nothing known here", fact.state);
-            Err(InvalidMessage::new("facts.repository.state", fault))
+            Err(InvalidMessage::new(format!("{at}.state"), fault))
         }
     }
 }

@@ -47,6 +47,16 @@ pub fn repository(cwd: &Path) -> RepositoryFact {
     }
 }
 
+/// What is known about the repository around a folder that the call goes to. Only one with a work tree counts: what makes a
+/// folder one without, files named `HEAD` and `config`, is protected from nobody, so it may have been put there.
+#[must_use]
+pub fn repository_below(folder: &Path) -> RepositoryFact {
+    match search(folder) {
+        Search::Found(found) if found.root == found.git_folder => RepositoryFact::default(),
+        _ => repository(folder),
+    }
+}
+
 /// The project around a workspace's folder: the work tree's root, else the folder itself. A real path; `None` if the folder
 /// cannot be resolved.
 #[must_use]

@@ -189,3 +189,51 @@ fn nothing_runs_in_a_repository_that_the_team_blocks() {
     );
     assert_eq!(says("ls"), "deny", "now git knows");
 }
+
+#[test]
+fn git_in_another_folder_asks_only_where_its_repository_may_run_something() {
+    let stack = Stack::start();
+    stack.push_team(&Policy::new());
+    fs::create_dir_all(stack.project().join("packages/a")).unwrap();
+    for words in [
+        &["init", "-q"][..],
+        &["init", "-q", "quiet"],
+        &["init", "-q", "loud"],
+        &["-C", "loud", "config", "core.fsmonitor", "./watch"],
+        // Whoever can write files can make a repository without a work tree.
+        &["init", "-q", "--bare", "packages/bare"],
+    ] {
+        let _ = stack.git(words);
+    }
+    std::os::unix::fs::symlink(stack.outside(), stack.project().join("away")).unwrap();
+    std::os::unix::fs::symlink(stack.project().join("loud"), stack.project().join("packages/link")).unwrap();
+    let says = |line: &str| claude_says(&stack.hook("claude", &claude_bash(&stack, line)));
+    for line in [
+        "git status",
+        "cd packages/a && git status",
+        "(cd packages/a && git diff)",
+        "git -C packages/a log -1",
+        "cd packages/a && git -C .. status",
+        "cd quiet && git status",
+        "git -C quiet show HEAD:x",
+    ] {
+        assert_eq!(says(line), "allow", "{line}");
+    }
+    for line in [
+        "cd loud && git status",
+        "git -C loud status",
+        "git -C packages/link status",
+        "git -C packages/bare log",
+        "git -C packages/absent status",
+        "git -C away status",
+        "cd packages/link && git -C .. status",
+        "git -C packages/link/.. status",
+        "cd packages/a && git show HEAD:.env",
+        "cd packages/a && mv ../../loud ../a && git status",
+    ] {
+        assert_eq!(says(line), "ask", "{line}");
+    }
+    // Trust is in the project, and not in what lies below it.
+    stack.trust_project();
+    assert_eq!(says("cd loud && git status"), "ask");
+}

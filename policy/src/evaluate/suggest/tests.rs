@@ -84,7 +84,16 @@ fn each_kind_of_command_gets_rules_as_narrow_as_is_useful() {
         ("options that run programs", "find . -exec rm {} ;", None),
         ("options that run programs", "tar --to-command=x -xf a", None),
         ("run time", "make $X", None),
-        ("assignments", "A=1 make", None),
+        ("assignments", "A=1 make", Some(&[])),
+        ("assignments", "FOO=1 BAR=a,b make test", Some(&[])),
+        ("assignments", "FOO=1 npm run lint", Some(&[])),
+        ("assignments", "A=$X make", None),
+        ("assignments", "A='*' make", None),
+        ("assignments", "LD_PRELOAD=/tmp/x.so make", None),
+        ("assignments", "API_TOKEN=hunter2hunter2 make", None),
+        ("assignments", "DB=postgres://u:hunter2hunter2@h/d make", None),
+        ("assignments", "A=1 python3 -c 'print(1)'", None),
+        ("assignments", "A=1 sudo make", None),
     ];
     let mut wrong = Vec::new();
     for (kind, line, expected) in table {

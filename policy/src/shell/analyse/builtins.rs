@@ -203,6 +203,7 @@ impl Walk<'_> {
                     Some(file) => self.opaque(&file.source.clone(), OpaqueReason::DynamicScript),
                     None => {}
                 }
+                self.redefines_git = true;
                 after.elsewhere = true;
                 after.functions = std::rc::Rc::default();
                 after.blur(&mut self.budget)?;
@@ -308,7 +309,7 @@ impl Walk<'_> {
                 match value {
                     Some("\0") => {
                         let mut value = lookup(name, after, self.context);
-                        value.exact = false;
+                        (value.exact, value.hash) = (false, false);
                         after.set(name, value, &mut self.budget)?;
                     }
                     Some(value) if field.exact => after.set(name, Value::literal(value), &mut self.budget)?,

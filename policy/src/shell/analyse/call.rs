@@ -82,9 +82,21 @@ impl Walk<'_> {
         }
         let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
             CommandClass::Other
+        } else if name.as_deref() == Some("git") && call.fields.iter().skip(1).any(|field| field.hash) {
+            self.with_hashes.push(index);
+            let revision = |field: &Field| match field.hash {
+                true => Word::Literal("HEAD".to_owned()),
+                false => field.word.clone(),
+            };
+            class::classify(&call.fields.iter().map(revision).collect::<Vec<_>>())
         } else {
             class::classify(&words)
         };
+        let certain = !state.elsewhere && !state.remote;
+        if class == CommandClass::ReadOnlyGit && certain && self.analysis.moved.contains(&index) {
+            self.budget.spend(state.directories.len())?;
+            self.analysis.git_places.insert(index, state.directories.clone());
+        }
         self.record(Command {
             text: text(&call.fields),
             assignments: call.assignments.clone(),

@@ -375,7 +375,7 @@ impl Walk<'_> {
             let value = Value {
                 choices: field.single_candidates().cloned().collect(),
                 exact: field.exact,
-                numeric: false,
+                ..Value::default()
             };
             inside.set(&number.to_string(), value, &mut self.budget)?;
         }
@@ -384,8 +384,7 @@ impl Walk<'_> {
             for text in field.single_candidates() {
                 rest.merge(&Value {
                     choices: vec![text.clone()],
-                    exact: false,
-                    numeric: false,
+                    ..Value::default()
                 });
             }
         }

@@ -62,6 +62,7 @@ impl State {
         for value in Rc::make_mut(&mut self.variables).values_mut() {
             value.exact = false;
             value.numeric = false;
+            value.hash = false;
         }
         Ok(())
     }
@@ -79,6 +80,7 @@ impl State {
         if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
             value.numeric = numeric && value.is_numeric();
             value.exact = false;
+            value.hash = false;
         }
     }
 
@@ -119,12 +121,13 @@ impl State {
             for (name, value) in merged.iter_mut() {
                 match other.variables.get(name) {
                     Some(there) => value.merge(there),
-                    None => value.exact = false,
+                    None => (value.exact, value.hash) = (false, false),
                 }
             }
             for (name, value) in other.variables.iter() {
                 merged.entry(name.clone()).or_insert_with(|| Value {
                     exact: false,
+                    hash: false,
                     ..value.clone()
                 });
             }
@@ -142,6 +145,8 @@ pub(in crate::shell) struct Value {
     pub(in crate::shell) exact: bool,
     /// Whatever it holds is a number: the result of arithmetic.
     pub(in crate::shell) numeric: bool,
+    /// Whatever it holds are names of git's objects in hexadecimal digits, with blanks between them, or nothing.
+    pub(in crate::shell) hash: bool,
 }
 
 /// A text, or a glob.
@@ -190,6 +195,7 @@ impl Value {
             choices: vec![Text::plain(text)],
             exact: true,
             numeric: false,
+            hash: false,
         }
     }
 
@@ -215,6 +221,7 @@ impl Value {
     pub(in crate::shell) fn merge(&mut self, other: &Self) {
         self.numeric = self.is_numeric() && other.is_numeric();
         self.exact &= other.exact;
+        self.hash &= other.hash;
         for choice in &other.choices {
             if !self.choices.contains(choice) {
                 self.choices.push(choice.clone());

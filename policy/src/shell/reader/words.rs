@@ -3,7 +3,7 @@
 use std::{borrow::Cow, rc::Rc};
 
 use super::{Dialect, Fault, Read, Reader, compound::is_name, is_meta};
-use crate::shell::syntax::{Arithmetic, Operation, Parameter, Piece, RawWord};
+use crate::shell::syntax::{Arithmetic, Operation, Parameter, Piece, RawWord, Removal};
 
 /// Longest index of an array, in bytes.
 const INDEX_BYTES: usize = 1024;
@@ -408,6 +408,8 @@ impl Reader<'_> {
             } else {
                 Operation::Other
             }
+        } else if !length && let Some(removal) = self.removal() {
+            Operation::Removal(removal)
         } else if matches!(self.peek(), Some('#' | '%' | '/' | '^' | ',' | '~')) {
             Operation::Other
         } else {
@@ -505,6 +507,25 @@ impl Reader<'_> {
             seen += 1;
         }
         (seen > 0 || radix == 8).then_some(value)
+    }
+}
+
+impl Reader<'_> {
+    /// The operator of `${x%w}` and its like.
+    fn removal(&mut self) -> Option<Removal> {
+        let operators = [
+            ("%%", Removal::End { longest: true }),
+            ("%", Removal::End { longest: false }),
+            ("##", Removal::Beginning { longest: true }),
+            ("#", Removal::Beginning { longest: false }),
+            ("//", Removal::Replace { all: true }),
+            ("/", Removal::Replace { all: false }),
+            ("^^", Removal::Upper),
+            (",,", Removal::Lower),
+        ];
+        operators
+            .into_iter()
+            .find_map(|(text, removal)| self.eat(text).then_some(removal))
     }
 }
 

@@ -78,6 +78,41 @@ fn fault(change: impl FnOnce(&mut v1::HostFacts)) -> String {
 }
 
 #[test]
+fn repositories_of_further_folders_are_the_hosts_to_say() {
+    let fact = |folder: &str| v1::GitFolderFact {
+        folder: folder.into(),
+        repository: Some(v1::RepositoryFact {
+            state: v1::RepositoryState::Read.into(),
+            root: "/w".into(),
+            executing_keys: Vec::new(),
+        }),
+    };
+    let mut wire = full();
+    let absent = v1::GitFolderFact {
+        repository: None,
+        ..fact("/w/b")
+    };
+    wire.git_folders = vec![fact("/w/a"), absent];
+    let (read, _) = facts(Some(wire.clone()), Vouching::Host).unwrap();
+    let known = Repository::Known {
+        root: path("/w"),
+        executing_keys: Vec::new(),
+    };
+    assert_eq!(
+        read.git_folders,
+        [(path("/w/a"), known), (path("/w/b"), Repository::Unknown)].into()
+    );
+    let (read, _) = facts(Some(wire), Vouching::Nobody).unwrap();
+    assert!(read.git_folders.is_empty());
+    let twice = |wire: &mut v1::HostFacts| wire.git_folders = vec![fact("/w/a"), fact("/w/a")];
+    assert_eq!(fault(twice), "facts.git_folders[1]");
+    let many = |wire: &mut v1::HostFacts| wire.git_folders = (0..65).map(|at| fact(&format!("/w/{at}"))).collect();
+    assert_eq!(fault(many), "facts.git_folders");
+    let relative = |wire: &mut v1::HostFacts| wire.git_folders = vec![fact("a")];
+    assert_eq!(fault(relative), "facts.git_folders[0].folder");
+}
+
+#[test]
 fn a_hosts_facts_count() {
     let (facts, host) = facts(Some(full()), Vouching::Host).unwrap();
     let host = host.unwrap();
