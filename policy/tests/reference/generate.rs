@@ -52,7 +52,7 @@ const FILES: &[&str] = &[
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(61) {
+    match dice.below(63) {
         0 | 1 => "git status".to_owned(),
         2 => "git push origin main".to_owned(),
         3 => "git -C src push origin".to_owned(),
@@ -104,6 +104,8 @@ fn simple_command(dice: &mut Dice) -> String {
         57 => format!("rm -r {one}"),
         58 => "echo x > /dev/tcp/b.a.test/80".to_owned(),
         59 => "cat < /dev/udp/c.b.a.test/53".to_owned(),
+        60 => "git stash".to_owned(),
+        61 => "git checkout main".to_owned(),
         _ => format!("cat < {one}"),
     }
 }
