@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn engine() -> Result<()> {
     let manifest = toolchain::root()?.join("benches/Cargo.toml");
     let status = toolchain::cargo()?
-        .args(["bench", "--bench", "engine", "--manifest-path"])
+        .args(["bench", "--bench", "weight", "--bench", "engine", "--manifest-path"])
         .arg(&manifest)
         .status()
         .map_err(|cause| Failure::io("cannot run `cargo bench`", &cause))?;

@@ -1,6 +1,6 @@
-//! How long a decision takes as rules are added, and what a rule weighs, beside Cedar and Rego on the same rules.
+//! How long a decision takes as rules are added, beside Cedar and Rego on the same rules.
 //!
-//! `cargo xtask bench --engine` runs it. How the rules are translated stands in [`others`]; figures that were measured stand
+//! `cargo xtask bench --engine` runs it, and `weight` before it. How the rules are translated stands in [`others`]; figures that were measured stand
 //! in `docs/measurements.md`, with the command and the machine.
 
 #![allow(
@@ -14,52 +14,16 @@
 mod others;
 mod rules;
 
-use std::{alloc::System, hint::black_box, time::Instant};
+use std::hint::black_box;
 
 use divan::Bencher;
 use portcullis_policy::{EffectiveRuleset, Verdict, evaluate};
-use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-
-#[global_allocator]
-static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// How many rules are in force.
 const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 
 fn main() {
-    weigh();
     divan::main();
-}
-
-/// What a rule weighs in memory: documents as read and the ruleset made of them, and how long each takes.
-fn weigh() {
-    println!("rules    bytes per rule   of these the index   read           merged");
-    for size in SIZES {
-        let texts = rules::texts(size);
-        let region = Region::new(GLOBAL);
-        let begin = Instant::now();
-        let documents = rules::documents(&texts);
-        let (read, read_bytes) = (begin.elapsed(), held(&region));
-        let begin = Instant::now();
-        let ruleset = EffectiveRuleset::merge(&documents, true);
-        let (merged, all_bytes) = (begin.elapsed(), held(&region));
-        let count = ruleset.len();
-        println!(
-            "{count:<8} {:<16} {:<20} {:<14?} {merged:?}",
-            all_bytes / count,
-            (all_bytes - read_bytes) / count,
-            read
-        );
-        black_box((documents, ruleset));
-    }
-    println!();
-}
-
-fn held(region: &Region<'_, System>) -> usize {
-    let change = region.change();
-    // What was reallocated counts by how much it grew.
-    let grown = change.bytes_allocated as isize - change.bytes_deallocated as isize;
-    usize::try_from(grown).unwrap()
 }
 
 fn decide(bencher: Bencher<'_, '_>, size: usize, command: &str, expected: Verdict) {
