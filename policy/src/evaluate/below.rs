@@ -29,8 +29,9 @@ use super::{
     world::World,
 };
 
-/// Folders that tools fill and fill again. What lies there under a protected name is a copy that nothing looks at, so
-/// that their removal needs no person; a rule that names something there counts.
+/// Folders that tools fill and fill again. What lies there under a protected name, or one that a rule is about at any depth
+/// (`Read(.env)`, `Edit(*.lock)`), is a copy that nothing looks at, so that their removal needs no person; a rule whose own
+/// words name something there counts.
 const MADE: &[&str] = &[
     ".cache",
     ".gradle",
@@ -179,6 +180,7 @@ impl World<'_> {
         }
         let complete = tree.filter(|tree| tree.complete);
         let mut names = Names::all(complete, steps);
+        let made = access == Access::DeleteTree && self.is_made(folder);
         // The first that surely meets a deny, else the first that may meet anything.
         let mut best: Option<(Met, RuleId)> = None;
         for id in self.narrowing(access) {
@@ -189,6 +191,9 @@ impl World<'_> {
             let Some(met) = self.met_below(id, folder, pattern, complete, &mut names) else {
                 continue;
             };
+            if made && met != Met::Named {
+                continue;
+            }
             // A name alone is not enough for a deny on reading.
             let read = matches!(
                 &rule.matcher,
@@ -220,6 +225,11 @@ impl World<'_> {
                 Part::perhaps(self, id, subject, why)
             }
         })
+    }
+
+    /// Whether a tool fills a folder: by its name, in the workspace or below the home folder, and no link.
+    fn is_made(&self, folder: &AbsPath) -> bool {
+        MADE.contains(&folder.file_name()) && self.is_home_or_workspace(folder) && self.real(folder) == Some(folder)
     }
 
     fn met_below(

@@ -186,6 +186,7 @@ impl World<'_> {
         parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_mounts(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_copies(command).map(|part| part.through(&seen)));
         parts.extend(

@@ -98,6 +98,19 @@ fn can_reach(pattern: &str, own: &AbsPath, whole_tree: bool) -> bool {
     plain::meet(&ours.iter().collect::<Vec<_>>(), &theirs)
 }
 
+/// A text without the names of variables in it, as if all were empty.
+fn without_variables(text: &str) -> String {
+    let mut parts = text.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(match part.strip_prefix('{') {
+            Some(braced) => braced.split_once('}').map_or("", |(_, rest)| rest),
+            None => part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_'),
+        });
+    }
+    out
+}
+
 /// Whether it is the output of a command that lists all that lies here: `$(ls -A)`.
 fn lists_all(source: &str) -> bool {
     let inner = source
@@ -565,7 +578,9 @@ impl World<'_> {
     /// A protected name among the known words: `$D/.git/hooks/x`, or `.git/hooks/x` in a folder that is not known.
     fn protected_ending(&self, source: &str) -> Option<&'static protected::Protected> {
         let rest: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
-        protected::protects(&AbsPath::root().join(&rest), self.rules.protection())
+        let protects = |text: &str| protected::protects(&AbsPath::root().join(text), self.rules.protection());
+        // A variable may be empty: `.git$X/config`.
+        protects(&rest).or_else(|| protects(&without_variables(&rest)))
     }
 
     /// Judges a path in the agent's own words.

@@ -338,6 +338,12 @@ fn told(command: &Command) -> Vec<String> {
             .collect();
     }
     let mut out = Vec::new();
+    if let Some(count) = acts::told_behind(command) {
+        let rest: Vec<&str> = words(command).skip(count).collect();
+        out.extend(rest.iter().map(|word| (*word).to_owned()));
+        let behind = (0..rest.len()).filter(|at| *at == 0 || rest.get(at - 1) == Some(&"--"));
+        out.extend(behind.filter_map(|at| Some(rest.get(at..)?.join(" "))));
+    }
     if program == "git" {
         // A transport that is a command: `ext::sh -c …`.
         out.extend(words(command).filter_map(|word| word.split_once("ext::").map(|(_, run)| run.to_owned())));

@@ -12,7 +12,7 @@ use crate::{
     shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word, acts},
 };
 
-use super::{commands::is_feeder, files::Cover, part::Part, world::World};
+use super::{commands::is_feeder, files::Cover, part::Part, trees, world::World};
 
 /// Longest word that is looked at as a path, in bytes: the kernel takes no longer one.
 const MAX_NAME: usize = 4096;
@@ -222,6 +222,28 @@ impl World<'_> {
                     "an option seems to name it as output, which is a case for",
                 ))
             })
+    }
+}
+
+impl World<'_> {
+    /// Protected and critical places that a container is given to write: what runs in there is not seen.
+    pub(super) fn judge_mounts(&self, command: &Command) -> Vec<Part> {
+        let critical = |path: &AbsPath| {
+            let usual = path.as_str() == "/tmp" || self.workspace.contains(path);
+            !usual && crate::protected::is_critical(path, &self.workspace)
+        };
+        let given = trees::mounts(command).into_iter().filter(|(_, read_only)| !read_only);
+        given
+            .filter_map(|(folder, _)| {
+                let path = self.resolve(folder)?;
+                let part = self.judge_path(&path, Access::Write, Cover::None);
+                if part.decided_by == DecidedBy::Protection {
+                    return Some(part);
+                }
+                let what = "a container is given more to write than anybody means";
+                critical(&path).then(|| Part::by_mode(self, ActionClass::Critical, format!("gives away {path}"), what))
+            })
+            .collect()
     }
 }
 

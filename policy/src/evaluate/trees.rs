@@ -236,6 +236,50 @@ fn given_to_container(command: &Command) -> Vec<&str> {
     out
 }
 
+/// Folders of this host that a container gets by `-v` or `--mount`, and whether only to read.
+pub(super) fn mounts(command: &Command) -> Vec<(&str, bool)> {
+    if !command
+        .program_name()
+        .is_some_and(|program| CONTAINERS.contains(&program))
+    {
+        return Vec::new();
+    }
+    let words: Vec<&str> = literals(command).collect();
+    let mut out = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let before = at
+            .checked_sub(1)
+            .and_then(|at| words.get(at))
+            .copied()
+            .unwrap_or_default();
+        let (name, value) = match word.split_once('=') {
+            Some((name @ ("-v" | "--volume" | "--mount"), value)) => (name, value),
+            _ if matches!(before, "-v" | "--volume" | "--mount") => (before, *word),
+            _ => match word.strip_prefix("-v").filter(|value| value.contains(':')) {
+                Some(value) => ("-v", value),
+                None => continue,
+            },
+        };
+        let flag = |text: &str| {
+            text.split(',')
+                .any(|part| matches!(part, "ro" | "readonly" | "ro=true" | "readonly=true"))
+        };
+        if name == "--mount" {
+            let source = value.split(',').filter_map(|part| part.split_once('='));
+            out.extend(
+                source
+                    .filter(|(key, _)| matches!(*key, "src" | "source"))
+                    .map(|(_, folder)| (folder, flag(value))),
+            );
+        } else if let Some((folder, rest)) = value.split_once(':') {
+            out.push((folder, rest.split_once(':').is_some_and(|(_, flags)| flag(flags))));
+        }
+    }
+    // A name without a slash is a volume.
+    out.retain(|(folder, _)| folder.starts_with(['/', '.', '~']));
+    out
+}
+
 /// Names that a search is told to leave out, and the only ones it is told to take.
 fn told_apart(command: &Command) -> (Vec<Vec<Token>>, Vec<Vec<Token>>) {
     let (mut out, mut only) = (Vec::new(), Vec::new());

@@ -17,6 +17,7 @@ struct Raws {
     copier: Vec<Entry>,
     formatter: Vec<Entry>,
     sender: Vec<Entry>,
+    teller: Vec<Entry>,
     work_tree: Vec<WorkTree>,
 }
 
@@ -98,6 +99,16 @@ pub(crate) fn sends_folders(command: &Command) -> bool {
     met(&ACTS.sender, command, 4).next().is_some()
 }
 
+/// How many words behind the program say that it is told a command to be run later or elsewhere.
+pub(crate) fn told_behind(command: &Command) -> Option<usize> {
+    let program = command.program_name()?;
+    let tellers = ACTS.teller.iter().filter(|entry| holds(&entry.names, program));
+    tellers
+        .map(|entry| entry.words.split_whitespace())
+        .find(|verbs| literals(command).take(verbs.clone().count()).eq(verbs.clone()))
+        .map(Iterator::count)
+}
+
 /// Whether it is a git command that changes files of the work tree, or may be: its verb is not known.
 pub(crate) fn changes_work_tree(command: &Command) -> bool {
     if command.remote {
@@ -172,7 +183,7 @@ mod tests {
 
     #[test]
     fn each_entry_has_names_and_a_reason() {
-        let lists = [&ACTS.console, &ACTS.copier, &ACTS.formatter, &ACTS.sender];
+        let lists = [&ACTS.console, &ACTS.copier, &ACTS.formatter, &ACTS.sender, &ACTS.teller];
         for entry in lists.into_iter().flatten() {
             assert!(!entry.names.is_empty() && entry.why.len() > 5, "{}", entry.names);
         }

@@ -307,6 +307,15 @@ impl<'a> Call<'a> {
             if whole {
                 continue;
             }
+            // The folders of a source are made below the target.
+            if self.parsed.has(&["--parents"]) {
+                for source in &sources {
+                    match (source.text(), target.text()) {
+                        (Some(source), Some(folder)) => self.files.name(&format!("{folder}/{source}"), Access::Write),
+                        _ => self.files.unknown(&source.source, Access::Write),
+                    }
+                }
+            }
             for source in &sources {
                 let name = source
                     .text()

@@ -180,6 +180,7 @@ pub(super) enum Told {
 pub(super) fn commands(words: &[Word]) -> Vec<Told> {
     let split = split(words);
     let mut out = aliases(words, &split);
+    let mut out_of_environment = false;
     let mut script = |word: Option<&Word>, cut: fn(&str) -> Option<&str>| match word.map(|word| (word.literal(), word))
     {
         Some((Some(text), _)) => out.extend(cut(text).map(|text| Told::Script(text.to_owned()))),
@@ -191,6 +192,17 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
         if word.literal() == Some("-c") {
             script(words.get(at + 1).filter(|word| word.literal().is_some()), configured);
         }
+        // `--config-env=alias.x=NAME`: the value stands in a variable.
+        let named = match word.literal() {
+            Some("--config-env") => words.get(at + 1).and_then(Word::literal),
+            Some(text) => text.strip_prefix("--config-env="),
+            None => None,
+        };
+        if let Some((key, _)) = named.and_then(|text| text.split_once('='))
+            && (key.to_ascii_lowercase().starts_with("alias.") || configured(&format!("{key}=!x")).is_some())
+        {
+            out_of_environment = true;
+        }
     }
     let rest = words.get(split.rest..).unwrap_or_default();
     let verb = split.verb.unwrap_or_default();
@@ -198,6 +210,7 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
     // Options whose value is a command. Where `--name=value` stands, the value is in the word.
     let options: &[&str] = match verb {
         "rebase" => &["-x", "--exec"],
+        "daemon" => &["--access-hook"],
         "difftool" | "mergetool" => &["-x", "--extcmd"],
         "filter-branch" => &[
             "--setup",
@@ -252,8 +265,21 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
                 }
             }
         }
-        ("for-each-repo", _) => {}
+        // It runs git with the words behind its options, in each repository.
+        ("for-each-repo", _) => {
+            let mut behind = rest
+                .iter()
+                .skip_while(|word| word.literal().is_some_and(|word| word.starts_with('-')));
+            let texts: Option<Vec<&str>> = behind.by_ref().map(Word::literal).collect();
+            match texts {
+                Some(texts) => out.push(Told::Script(super::quote(&[&["git"], texts.as_slice()].concat()))),
+                None => out.push(Told::Unknown),
+            }
+        }
         _ => {}
+    }
+    if out_of_environment {
+        out.push(Told::Unknown);
     }
     out
 }

@@ -165,9 +165,14 @@ impl Judge<'_> {
     }
 
     /// A folder that is removed, with all that lies below it.
-    pub(crate) fn removed(&self, folder: &AbsPath) -> Vec<Part> {
+    pub(crate) fn removed(&self, folder: &AbsPath, moved: bool) -> Vec<Part> {
         let verbs = verbs(Access::DeleteTree);
         let tree = self.complete(folder);
+        // Of folders that tools fill the generator has these: what a rule does not place there is a copy.
+        let made = !moved
+            && ["build", "out"].contains(&folder.file_name())
+            && self.at_home(folder)
+            && self.real(folder) == Some(folder);
         // 0: surely; 1: perhaps.
         let met = |rule: &Rule| {
             let covered = self.spellings(folder).any(|path| self.covers_spelling(rule, path));
@@ -175,7 +180,7 @@ impl Judge<'_> {
                 None
             } else if self.names_place_below(rule, folder) {
                 Some(0)
-            } else if self.can_cover_below(rule, folder, tree) {
+            } else if !made && self.can_cover_below(rule, folder, tree) {
                 Some(u8::from(tree.is_none() || rule.verb() == Some("Read")))
             } else {
                 None
@@ -228,7 +233,8 @@ impl Judge<'_> {
         let mut parts = Vec::new();
         let removed = paths(Access::DeleteTree);
         let moved = if moves { paths(Access::Delete) } else { Vec::new() };
-        parts.extend(removed.into_iter().chain(moved).flat_map(|folder| self.removed(folder)));
+        parts.extend(removed.into_iter().flat_map(|folder| self.removed(folder, false)));
+        parts.extend(moved.into_iter().flat_map(|folder| self.removed(folder, true)));
         let targets = paths(Access::Write);
         let sources = if moves { paths(Access::Read) } else { Vec::new() };
         for source in sources {

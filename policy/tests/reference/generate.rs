@@ -119,6 +119,8 @@ fn simple_command(dice: &mut Dice) -> String {
         57 => format!("rm -r {one}"),
         58 => "echo x > /dev/tcp/b.a.test/80".to_owned(),
         59 => "cat < /dev/udp/c.b.a.test/53".to_owned(),
+        60 => "git stash".to_owned(),
+        61 => "git checkout main".to_owned(),
         _ => format!("cat < {one}"),
     }
 }

@@ -234,7 +234,7 @@ impl Judge<'_> {
             Action::Edit { paths } => parts.extend(paths.iter().map(|path| file(path, Access::Write))),
             Action::Delete { paths } => {
                 parts.extend(paths.iter().map(|path| file(path, Access::DeleteTree)));
-                parts.extend(paths.iter().flat_map(|path| self.removed(&self.resolve(path))));
+                parts.extend(paths.iter().flat_map(|path| self.removed(&self.resolve(path), false)));
             }
             Action::Search(Search::Web { query }) => {
                 let covers = |rule: &Rule| {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::shell::{
     Access, Assignment, Context, OpaqueReason, Word,
-    expand::{Field, State},
+    expand::{Candidates, Field, State, Text, Value},
     options,
     reader::Read,
     targets::Files,
@@ -256,7 +256,26 @@ impl Walk<'_> {
         if !marked {
             script.push_str(" \"$PARALLEL_ARGUMENT\"");
         }
-        let state = inside.clone();
+        let mut state = inside.clone();
+        // What is known of the arguments: those on the line, and the lines of a here-document.
+        let written = rest
+            .get(end..)
+            .unwrap_or_default()
+            .iter()
+            .filter(|field| !separator(field));
+        let mut known = Value::unknown();
+        let given = given_lines(&call.stdin).into_iter().map(Text::plain);
+        for choice in written
+            .flat_map(|field| field.single_candidates().cloned())
+            .chain(given)
+        {
+            known.merge(&Value {
+                choices: vec![choice],
+                exact: false,
+                numeric: false,
+            });
+        }
+        state.set("PARALLEL_ARGUMENT", known, &mut self.budget)?;
         self.inside(context, |walk| walk.text(&script, state)).map(drop)
     }
 
@@ -387,7 +406,19 @@ impl Walk<'_> {
             None => None,
         };
         match marker {
-            Some(marker) => replace(fields, &marker),
+            Some(marker) => {
+                let given = given_lines(&call.stdin);
+                let written: Vec<Option<String>> = fields.iter().map(|field| field.text().map(str::to_owned)).collect();
+                replace(fields, &marker);
+                for (field, text) in fields.iter_mut().zip(written) {
+                    let Some(text) = text.filter(|text| !marker.is_empty() && text.contains(&marker)) else {
+                        continue;
+                    };
+                    // What is known of the input; the rest stays unknown.
+                    let known = given.iter().map(|line| vec![Text::plain(text.replace(&marker, line))]);
+                    field.candidates = Candidates::Many(known.collect());
+                }
+            }
             None => {
                 // Words of a here-string or here-document that are sure; what quotes mean to it is not looked into.
                 if let Stdin::Given(Some(text)) = &call.stdin
@@ -407,6 +438,16 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// The lines of an input that are sure.
+fn given_lines(stdin: &Stdin) -> Vec<String> {
+    let text = match stdin {
+        Stdin::Given(Some(text)) | Stdin::Pipe(Some(text)) => text.as_str(),
+        _ => "",
+    };
+    let lines = text.lines().map(|line| line.trim().to_owned());
+    lines.filter(|line| !line.is_empty()).take(MAX_INPUT_WORDS).collect()
 }
 
 /// A folder given to a container: `-v HOST:CONTAINER[:ro]`, `--mount type=bind,source=HOST,…`.

@@ -167,7 +167,7 @@ impl Text {
         self.text = segments.join("/");
     }
 
-    pub(super) fn plain(text: impl Into<String>) -> Self {
+    pub(in crate::shell) fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             glob: false,

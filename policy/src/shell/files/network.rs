@@ -86,6 +86,20 @@ impl Call<'_> {
             }
             self.files.base = None;
         }
+        // `%output{file}` in what is written out.
+        for value in self.values(&["-w", "--write-out"]) {
+            let text = self
+                .value_field(&value)
+                .and_then(|field| field.text().map(str::to_owned));
+            for part in text
+                .iter()
+                .flat_map(|text| text.split("%output{").skip(1))
+                .take(MAX_PARTS)
+            {
+                let file = part.split('}').next().unwrap_or_default();
+                self.files.name(file.trim_start_matches(">>"), Access::Write);
+            }
+        }
         // `@file` is read.
         let bodies = [
             "-d",
@@ -155,6 +169,13 @@ impl Call<'_> {
         if !self.parsed.has(names) {
             let folder = self.values(folders).first().and_then(|value| self.value_field(value));
             self.named_by_url(folder);
+        } else if let Some(folder) = self.values(folders).first().and_then(|value| self.value_field(value)) {
+            // The name counts from the folder.
+            self.files.base = Some(folder);
+            for value in self.values(names) {
+                self.attached(&value, Access::Write);
+            }
+            self.files.base = None;
         }
     }
 
