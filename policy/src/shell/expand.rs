@@ -416,7 +416,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
     if let Some(Cell::Char { c: '~', quoted: false }) = cells.first() {
         let end = cells
             .iter()
-            .position(|cell| matches!(cell, Cell::Char { c: '/', .. }))
+            .position(|cell| matches!(cell, Cell::Char { c: '/', quoted: false }))
             .unwrap_or(cells.len());
         let (tilde, rest) = cells.split_at_checked(end).unwrap_or((cells, &[]));
         match (home, tilde) {
