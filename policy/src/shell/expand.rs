@@ -6,9 +6,12 @@
 //! It runs nothing and looks at no files: a glob stays a pattern.
 
 mod braces;
+mod brackets;
 mod state;
 
 use std::{borrow::Cow, rc::Rc};
+
+use brackets::Inner;
 
 use super::{
     ShellContext, Word,
@@ -400,7 +403,7 @@ fn home<'a>(state: &State, context: &'a ShellContext) -> Option<&'a AbsPath> {
 fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -> Field {
     let glob = is_glob(cells);
     let home = home(state, context);
-    let (mut exact, mut literal, mut process) = (true, !glob, false);
+    let (mut exact, mut literal, process) = (true, !glob, false);
     let mut drafts = vec![Draft::default()];
     let mut cells = cells;
     // `~` or `~user` at the beginning.
@@ -433,57 +436,30 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
             _ => {}
         }
     }
-    let mut bracket = false;
-    for cell in cells {
-        match cell {
-            Cell::Char { c, quoted } => {
-                // A set `[a-z]` counts as any one character: wider than it is, never narrower.
-                let wildcard = glob && !quoted;
-                if bracket {
-                    bracket = *c != ']';
-                    continue;
-                }
-                let (c, wild) = match c {
-                    '[' if wildcard => {
-                        bracket = true;
-                        ('?', true)
-                    }
-                    '*' | '?' if wildcard => (*c, true),
-                    c => (*c, false),
-                };
-                let more = (wild && state.dots).then(|| with_dots(&drafts, c, glob));
-                drafts.iter_mut().for_each(|draft| draft.push(c, wild, glob));
-                exact &= join(&mut drafts, more);
-            }
-            Cell::Glob { open } => {
-                let more = (*open || state.dots).then(|| with_dots(&drafts, '*', true));
-                drafts.iter_mut().for_each(|draft| draft.push('*', true, true));
-                exact &= join(&mut drafts, more);
-            }
-            Cell::Process => {
-                process = true;
-                exact = false;
-                literal = false;
-                drafts.clear();
-            }
-            Cell::Value { value, quoted } => {
-                let empty_quotes = *quoted && value.exact && value.choices == [Text::plain("")];
-                literal &= empty_quotes;
-                exact &= value.exact;
-                if drafts.len() * value.choices.len() > CANDIDATES {
-                    exact = false;
-                    drafts.truncate((CANDIDATES / value.choices.len().max(1)).max(1));
-                }
-                let mut longer = Vec::new();
-                for choice in &value.choices {
-                    for draft in &drafts {
-                        longer.push(extended(draft, choice, *quoted, glob));
-                    }
-                }
-                drafts = longer;
-            }
-        }
+    let mut as_written = Spread {
+        drafts: drafts.clone(),
+        ..Spread::default()
+    };
+    let mut spread = Spread {
+        drafts,
+        exact,
+        literal,
+        process,
+        has_sets: false,
+    };
+    spread.follow(cells, state, glob, true);
+    if spread.has_sets {
+        // What matches no name stays as it is.
+        as_written.follow(cells, state, glob, false);
+        spread.exact &= join(&mut spread.drafts, Some(as_written.drafts));
     }
+    let Spread {
+        drafts,
+        exact,
+        literal,
+        process,
+        ..
+    } = spread;
     let candidates: Vec<Vec<Text>> = drafts
         .into_iter()
         .map(|mut draft| {
@@ -512,6 +488,83 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         candidates: Candidates::Many(candidates),
         exact,
         process,
+    }
+}
+
+/// What a word becomes while its cells are followed.
+#[derive(Default)]
+struct Spread {
+    drafts: Vec<Draft>,
+    exact: bool,
+    literal: bool,
+    process: bool,
+    /// A set such as `[a-z]` was met.
+    has_sets: bool,
+}
+
+impl Spread {
+    /// Follows cells; `sets`: whether what looks like a set is one.
+    fn follow(&mut self, cells: &[Cell], state: &State, glob: bool, sets: bool) {
+        let mut next = 0;
+        while let Some(cell) = cells.get(next) {
+            next += 1;
+            match cell {
+                // A set counts as any one character: wider than it is, never narrower.
+                Cell::Char { c: '[', quoted: false } if glob && sets => {
+                    let (taken, c, wild) = match brackets::inner(cells.get(next..).unwrap_or_default()) {
+                        Inner::None => (0, '[', false),
+                        Inner::Set(taken) => (taken, '?', true),
+                        Inner::Open(taken) => (taken, '*', true),
+                    };
+                    self.exact &= c != '*';
+                    self.has_sets |= wild;
+                    next += taken;
+                    self.push(c, wild, state.dots, glob);
+                }
+                Cell::Char { c, quoted } => {
+                    let wild = glob && !quoted && matches!(c, '*' | '?');
+                    self.push(*c, wild, state.dots, glob);
+                }
+                Cell::Glob { open } => self.push('*', true, *open || state.dots, true),
+                Cell::Process => {
+                    self.process = true;
+                    self.exact = false;
+                    self.literal = false;
+                    self.drafts.clear();
+                }
+                Cell::Value { value, quoted } => self.value(value, *quoted, glob),
+            }
+        }
+    }
+
+    fn push(&mut self, c: char, wild: bool, dots: bool, glob: bool) {
+        let more = (wild && dots).then(|| with_dots(&self.drafts, c, glob));
+        self.drafts.iter_mut().for_each(|draft| draft.push(c, wild, glob));
+        self.exact &= join(&mut self.drafts, more);
+    }
+
+    fn value(&mut self, value: &Value, quoted: bool, glob: bool) {
+        let empty_quotes = quoted && value.exact && value.choices == [Text::plain("")];
+        self.literal &= empty_quotes;
+        self.exact &= value.exact;
+        if self.drafts.len() * value.choices.len() > CANDIDATES {
+            self.exact = false;
+            self.drafts
+                .truncate((CANDIDATES / value.choices.len().max(1)).max(1));
+        }
+        let (mut longer, mut with_sets) = (Vec::new(), Vec::new());
+        for choice in &value.choices {
+            for draft in &self.drafts {
+                longer.push(extended(draft, choice, quoted, glob));
+                if !quoted && !choice.glob && choice.text.contains('[') {
+                    let (draft, open) = brackets::of_value(draft, &choice.text);
+                    self.exact &= !open;
+                    with_sets.push(draft);
+                }
+            }
+        }
+        self.drafts = longer;
+        self.exact &= join(&mut self.drafts, Some(with_sets));
     }
 }
 
@@ -582,6 +635,8 @@ fn is_glob(cells: &[Cell]) -> bool {
             ']' => open,
             _ => false,
         },
+        // Its end may be in a value.
+        Cell::Value { quoted: false, .. } => open,
         _ => false,
     })
 }
