@@ -101,6 +101,7 @@ pub(super) struct Draft<'a> {
     mode: Option<Mode>,
     directories: Vec<String>,
     permitted_modes: Option<Vec<Mode>>,
+    forbidden_modes: Vec<Mode>,
     managed_rules_only: bool,
     auto_allow_if_sandboxed: Option<bool>,
     report: Vec<Note>,
@@ -121,6 +122,7 @@ impl<'a> Draft<'a> {
             mode: None,
             directories: Vec::new(),
             permitted_modes: None,
+            forbidden_modes: Vec::new(),
             managed_rules_only: false,
             auto_allow_if_sandboxed: None,
             report: Vec::new(),
@@ -254,6 +256,12 @@ impl<'a> Draft<'a> {
         self.permitted_modes = Some(modes);
     }
 
+    /// Says that no session of the file's agent is in a mode, whatever its layer.
+    pub(super) fn forbid_mode(&mut self, mode: Mode) {
+        let with = Mode::ALL.into_iter().filter(|other| *other == mode || other.goes_with(mode));
+        self.forbidden_modes.extend(with);
+    }
+
     pub(super) fn lock_to_managed_rules(&mut self) {
         self.managed_rules_only = true;
     }
@@ -276,7 +284,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn finish(mut self) -> Imported {
         let (native, places) = self.print();
-        let document = match PolicyDocument::parse(&native, self.origin.clone()) {
+        let mut document = match PolicyDocument::parse(&native, self.origin.clone()) {
             Ok(document) => document,
             Err(faults) => {
                 // More than a document may hold. What it denies and asks for still counts, as far as it was read.
@@ -285,6 +293,7 @@ impl<'a> Draft<'a> {
                 PolicyDocument::restrictions(&native, self.origin.clone())
             }
         };
+        document.settings.forbidden_modes = self.forbidden_modes;
         self.report
             .sort_by_key(|note| (note.span.start, std::cmp::Reverse(note.span.end)));
         Imported {
