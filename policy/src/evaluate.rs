@@ -151,7 +151,12 @@ impl World<'_> {
             .find_map(|mode| Some((mode, self.rules.forbids(mode)?)));
         if let Some((mode, document)) = forbidden {
             let reason = format!("{document} forbids the mode {mode}");
-            return Some(Part::new(&self.request.call.tool_name, Verdict::Deny, DecidedBy::Control, reason));
+            return Some(Part::new(
+                &self.request.call.tool_name,
+                Verdict::Deny,
+                DecidedBy::Control,
+                reason,
+            ));
         }
         let permitted = self.rules.permitted_modes()?;
         let mode = [stated, self.request.mode]

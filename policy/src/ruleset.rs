@@ -147,7 +147,12 @@ impl EffectiveRuleset {
                 });
             }
             // It narrows, so it counts whoever says it.
-            forbidden_modes.extend(settings.forbidden_modes.iter().map(|mode| (*mode, Arc::from(origin.name.as_str()))));
+            forbidden_modes.extend(
+                settings
+                    .forbidden_modes
+                    .iter()
+                    .map(|mode| (*mode, Arc::from(origin.name.as_str()))),
+            );
             if let Some(mode) = settings.default_mode
                 && (project_trusted || !layer.is_inside_project())
                 && default_mode

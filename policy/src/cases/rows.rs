@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn what_cannot_be_run_says_why() {
         for (name, value, part) in [
-            ("id", json!(1), "`id` is a string"),
+            ("id", json!(1), "`id`: expected a string"),
             ("mode", json!("fast"), "unknown mode `fast`"),
             ("format", json!("vim"), "unknown format `vim`"),
             ("expect", json!("maybe"), "`maybe` is no decision"),
@@ -376,9 +376,9 @@ mod tests {
                 json!({"tool": "Bash", "command": "ls", "cwd": "/"}),
                 "unknown field `cwd` in `call`",
             ),
-            ("rules", json!({"allow": [1]}), "a rule in `allow` is a string"),
+            ("rules", json!({"allow": [1]}), "a rule in `allow`: expected a string"),
             ("rules", json!({"allowed": []}), "unknown field `allowed` in `rules`"),
-            ("rules", json!([]), "`rules` is an object"),
+            ("rules", json!([]), "`rules`: expected an object"),
             ("fs", json!([{"path": "a", "mode": 1}]), "unknown field `mode` in `fs`"),
             ("network", json!("none"), "unknown field `network`"),
         ] {

@@ -299,7 +299,11 @@ impl<'a> Reader<'a> {
     fn object<'v, 't>(&mut self, value: &'v Value<'t>, key: &str) -> Option<&'v Object<'t>> {
         let object = value.as_object();
         if object.is_none() {
-            self.fault(range(value), format!("`{key}`: expected an object, found {}", kind(value)), None);
+            self.fault(
+                range(value),
+                format!("`{key}`: expected an object, found {}", kind(value)),
+                None,
+            );
         }
         object
     }
@@ -331,7 +335,11 @@ impl<'a> Reader<'a> {
     fn string<'v>(&mut self, value: &'v Value<'_>, key: &str) -> Option<&'v str> {
         let string = value.as_string_lit().map(|literal| literal.value.as_ref());
         if string.is_none() {
-            self.fault(range(value), format!("`{key}`: expected a string, found {}", kind(value)), None);
+            self.fault(
+                range(value),
+                format!("`{key}`: expected a string, found {}", kind(value)),
+                None,
+            );
         }
         string
     }
@@ -442,7 +450,7 @@ impl<'a> Reader<'a> {
                 Value::Object(object) => self.rule_object(object, effect),
                 other => self.fault(
                     range(other),
-                    format!("a rule is a string or an object, not {}", kind(other)),
+                    format!("a rule: expected a string or an object, found {}", kind(other)),
                     Some("write `\"Tool(specifier)\"` or `{ \"rule\": \"Tool(specifier)\", \"advice\": \"…\" }`"),
                 ),
             }

@@ -164,7 +164,11 @@ fn permission(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool, mod
     for element in &array.elements {
         let (span, text) = (range(element), shown(draft, element));
         if element.as_string_lit().is_none() {
-            draft.fault(span, &text, format!("a rule: expected a string, found {}", kind(element)));
+            draft.fault(
+                span,
+                &text,
+                format!("a rule: expected a string, found {}", kind(element)),
+            );
         } else if effect == Effect::Allow && !sound {
             draft.not_expressible(
                 span,
@@ -274,7 +278,8 @@ fn add(draft: &mut Draft<'_>, effect: Effect, native: &str, text: &str, span: &R
                 return draft.not_expressible(span.clone(), text, why);
             }
             // A denial that cannot be read is kept as widely as it may be meant, and told.
-            let wide = widest(native, effect).filter(|rule| draft.rule(effect, &NativeRule::new(rule), span, text).is_ok());
+            let wide =
+                widest(native, effect).filter(|rule| draft.rule(effect, &NativeRule::new(rule), span, text).is_ok());
             let counts = match wide {
                 Some(rule) => format!("it counts as {effect} of `{rule}`"),
                 None => "which calls it is about cannot be told".to_owned(),

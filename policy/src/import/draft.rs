@@ -258,7 +258,9 @@ impl<'a> Draft<'a> {
 
     /// Says that no session of the file's agent is in a mode, whatever its layer.
     pub(super) fn forbid_mode(&mut self, mode: Mode) {
-        let with = Mode::ALL.into_iter().filter(|other| *other == mode || other.goes_with(mode));
+        let with = Mode::ALL
+            .into_iter()
+            .filter(|other| *other == mode || other.goes_with(mode));
         self.forbidden_modes.extend(with);
     }
 
@@ -284,7 +286,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn finish(mut self) -> Imported {
         let (native, places) = self.print();
-        let mut document = match PolicyDocument::parse(&native, self.origin.clone()) {
+        let document = match PolicyDocument::parse(&native, self.origin.clone()) {
             Ok(document) => document,
             Err(faults) => {
                 // More than a document may hold. What it denies and asks for still counts, as far as it was read.
@@ -293,13 +295,13 @@ impl<'a> Draft<'a> {
                 PolicyDocument::restrictions(&native, self.origin.clone())
             }
         };
-        document.settings.forbidden_modes = self.forbidden_modes;
         self.report
             .sort_by_key(|note| (note.span.start, std::cmp::Reverse(note.span.end)));
         Imported {
             document: at_their_places(document, &places),
             native,
             mode: self.mode,
+            forbidden_modes: self.forbidden_modes,
             report: self.report,
         }
     }

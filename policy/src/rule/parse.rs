@@ -95,7 +95,11 @@ pub(crate) fn widest(text: &str, effect: Effect) -> Option<String> {
     let server = tool.strip_prefix("mcp__").map(|rest| {
         let server = rest.split("__").next().unwrap_or_default();
         // A server with a wildcard may be any.
-        if server.is_empty() || server.contains('*') { "mcp__*".to_owned() } else { format!("mcp__{server}") }
+        if server.is_empty() || server.contains('*') {
+            "mcp__*".to_owned()
+        } else {
+            format!("mcp__{server}")
+        }
     });
     let rule = match known {
         Some(known) => (*known).to_owned(),

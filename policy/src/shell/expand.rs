@@ -436,29 +436,18 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
             _ => {}
         }
     }
-    let mut as_written = Spread {
-        drafts: drafts.clone(),
-        ..Spread::default()
-    };
     let mut spread = Spread {
         drafts,
         exact,
         literal,
         process,
-        has_sets: false,
     };
-    spread.follow(cells, state, glob, true);
-    if spread.has_sets {
-        // What matches no name stays as it is.
-        as_written.follow(cells, state, glob, false);
-        spread.exact &= join(&mut spread.drafts, Some(as_written.drafts));
-    }
+    spread.follow(cells, state, glob);
     let Spread {
         drafts,
         exact,
         literal,
         process,
-        ..
     } = spread;
     let candidates: Vec<Vec<Text>> = drafts
         .into_iter()
@@ -492,32 +481,28 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
 }
 
 /// What a word becomes while its cells are followed.
-#[derive(Default)]
 struct Spread {
     drafts: Vec<Draft>,
     exact: bool,
     literal: bool,
     process: bool,
-    /// A set such as `[a-z]` was met.
-    has_sets: bool,
 }
 
 impl Spread {
-    /// Follows cells; `sets`: whether what looks like a set is one.
-    fn follow(&mut self, cells: &[Cell], state: &State, glob: bool, sets: bool) {
+    /// Follows cells.
+    fn follow(&mut self, cells: &[Cell], state: &State, glob: bool) {
         let mut next = 0;
         while let Some(cell) = cells.get(next) {
             next += 1;
             match cell {
                 // A set counts as any one character: wider than it is, never narrower.
-                Cell::Char { c: '[', quoted: false } if glob && sets => {
+                Cell::Char { c: '[', quoted: false } if glob => {
                     let (taken, c, wild) = match brackets::inner(cells.get(next..).unwrap_or_default()) {
                         Inner::None => (0, '[', false),
                         Inner::Set(taken) => (taken, '?', true),
                         Inner::Open(taken) => (taken, '*', true),
                     };
                     self.exact &= c != '*';
-                    self.has_sets |= wild;
                     next += taken;
                     self.push(c, wild, state.dots, glob);
                 }
@@ -549,8 +534,7 @@ impl Spread {
         self.exact &= value.exact;
         if self.drafts.len() * value.choices.len() > CANDIDATES {
             self.exact = false;
-            self.drafts
-                .truncate((CANDIDATES / value.choices.len().max(1)).max(1));
+            self.drafts.truncate((CANDIDATES / value.choices.len().max(1)).max(1));
         }
         let (mut longer, mut with_sets) = (Vec::new(), Vec::new());
         for choice in &value.choices {

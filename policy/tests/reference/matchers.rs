@@ -174,7 +174,9 @@ fn segment(pattern: &str, text: &str) -> bool {
             };
             let class = &body[..body.len() - rest.len() - 1];
             let mut theirs = text.chars();
-            theirs.next().is_some_and(|c| if named { c.is_alphabetic() } else { class.contains(c) })
+            theirs
+                .next()
+                .is_some_and(|c| if named { c.is_alphabetic() } else { class.contains(c) })
                 && segment(rest, theirs.as_str())
         }
         Some(own) => {

@@ -130,8 +130,7 @@ fn read(file: &Path) -> Result<String, Failure> {
         })?
         .ok_or_else(|| Failure::usage_text(format!("`{}` is larger than {}", file.display(), files::size(most))))?;
     // A byte order mark is left to the importer: it is a fault here as it is where the file is read live.
-    String::from_utf8(bytes)
-        .map_err(|_| Failure::usage_text(format!("`{}` is no text in UTF-8", file.display())))
+    String::from_utf8(bytes).map_err(|_| Failure::usage_text(format!("`{}` is no text in UTF-8", file.display())))
 }
 
 /// Whose file it is, by its format and place.
