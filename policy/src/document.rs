@@ -27,7 +27,7 @@ use crate::{
     AbsPath, Effect, Layer, Mode,
     controls::Controls,
     mode::RunSettings,
-    rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern, Written},
+    rule::{Condition, InvalidRule, Matcher, ParsedRule, Rule, RuleRef, Spelling, TextPattern, Written, widest},
     sandbox::SandboxSettings,
 };
 
@@ -82,6 +82,8 @@ pub struct Settings {
     pub additional_directories: Vec<String>,
     /// The modes that a session may be in (team only).
     pub permitted_modes: Option<Vec<Mode>>,
+    /// Modes that no session may be in, said by an agent's own file of any layer. No document of ours says it.
+    pub forbidden_modes: Vec<Mode>,
     /// Allow rules of lower layers do not count (team only).
     pub managed_rules_only: bool,
     /// Whether a command that runs in the sandbox needs no question. A `false` of any layer wins.
@@ -136,8 +138,8 @@ impl PolicyDocument {
         read::restrictions(text, origin)
     }
 
-    /// Takes rules from an agent's own permission file, where they are kept as the agent keeps them: an allow that is no
-    /// rule, or that the agent would ignore, is left out; so is a deny or ask that could never match. Each is reported.
+    /// Takes rules from an agent's own permission file: an allow that is no rule, or that the agent would ignore, is left
+    /// out; a deny or ask that is no rule covers every use of its tool, where one can be told. Each is reported.
     #[must_use]
     pub fn from_agent_rules(
         allow: &[String],
@@ -152,11 +154,17 @@ impl PolicyDocument {
             for (index, text) in list.iter().enumerate() {
                 let entry = Entry::plain(text, u32::try_from(index + 1).unwrap_or(u32::MAX));
                 if let Err(fault) = builder.add(entry) {
+                    let line = u32::try_from(index + 1).unwrap_or(u32::MAX);
+                    let excepts = text.split_once('(').is_some_and(|(_, inner)| inner.starts_with('!'));
+                    let wide = widest(text, effect)
+                        .filter(|_| effect != Effect::Allow && !excepts)
+                        .filter(|rule| builder.add(Entry::plain(rule, line)).is_ok());
+                    let counts = wide.map_or("is left out".to_owned(), |rule| format!("counts as `{rule}`"));
                     faults.push(Fault {
                         span: fault.span,
-                        line: u32::try_from(index + 1).unwrap_or(u32::MAX),
+                        line,
                         column: 1,
-                        message: format!("{effect} rule `{text}` is left out: {}", fault.message),
+                        message: format!("{effect} rule `{text}` {counts}: {}", fault.message),
                         hint: fault.hint,
                     });
                 }

@@ -145,8 +145,21 @@ fn weight(by: DecidedBy) -> u8 {
 }
 
 impl World<'_> {
-    /// A denial, if the team does not permit the mode that the agent says, or the one that is in force instead.
+    /// A denial, if the team does not permit the mode that the agent says, or the one that is in force instead; or if a
+    /// file of the agent itself forbids it.
     fn refused_mode(&self, stated: Mode) -> Option<Part> {
+        let forbidden = [stated, self.request.mode]
+            .into_iter()
+            .find_map(|mode| Some((mode, self.rules.forbids(mode)?)));
+        if let Some((mode, document)) = forbidden {
+            let reason = format!("{document} forbids the mode {mode}");
+            return Some(Part::new(
+                &self.request.call.tool_name,
+                Verdict::Deny,
+                DecidedBy::Control,
+                reason,
+            ));
+        }
         let permitted = self.rules.permitted_modes()?;
         let mode = [stated, self.request.mode]
             .into_iter()

@@ -127,6 +127,8 @@ pub struct Imported {
     /// The run mode that the file selects for sessions of its agent, where it selects one. It is no part of the document,
     /// because there it would hold for the calls of other agents, too.
     pub mode: Option<Mode>,
+    /// The run modes that the file forbids to sessions of its agent, beside the document for the same reason.
+    pub forbidden_modes: Vec<Mode>,
     /// What became of each entry, in the order of the text.
     pub report: Vec<Note>,
 }

@@ -67,6 +67,13 @@ impl Mode {
         ("unrestricted", Self::RunEverything),
     ];
 
+    /// Whether a mode is as free as another that is forbidden, in the words of another agent.
+    #[must_use]
+    pub(crate) fn goes_with(self, forbidden: Self) -> bool {
+        let free = |mode| matches!(mode, Self::Bypass | Self::RunEverything);
+        free(self) && free(forbidden)
+    }
+
     /// All modes.
     pub const ALL: [Self; 10] = [
         Self::Default,

@@ -2,6 +2,7 @@
 //!
 //! Lexical only: `..` is resolved by words. Where a path really leads is a fact of the host ([`crate::facts`]).
 
+pub(crate) mod bracket;
 pub(crate) mod glob;
 mod pattern;
 pub(crate) mod plain;

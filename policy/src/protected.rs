@@ -120,11 +120,10 @@ pub fn protects_pattern(pattern: &str, switches: Switches) -> Option<&'static Pr
         }
         if entry.segments.iter().any(|name| !name.starts_with('.')) {
             // Names without a dot at the beginning would meet every `*`: only their words count.
-            let mut names = lower.split('/').filter(|name| !name.is_empty());
-            return match entry.segments {
-                [one] => names.any(|name| is_named(name, one)),
-                _ => false,
-            };
+            let names: Vec<&str> = lower.split('/').filter(|name| !name.is_empty()).collect();
+            return names
+                .windows(entry.segments.len())
+                .any(|own| own.iter().zip(entry.segments).all(|(own, name)| is_named(own, name)));
         }
         let ours = plain::parse(&format!("**/{}/**", entry.segments.join("/")));
         plain::meet(&ours.iter().collect::<Vec<_>>(), &theirs)

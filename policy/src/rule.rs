@@ -22,6 +22,7 @@ pub(crate) use host::percent_decoded;
 pub use host::{HostPattern, file_of, host_of, is_deceptive};
 pub use mcp::McpPattern;
 pub(crate) use mcp::{McpKey, plain as plain_mcp_name};
+pub(crate) use parse::widest;
 pub use parse::{InvalidRule, ParsedRule, parse};
 pub use regex::RegexPattern;
 pub use text::TextPattern;

@@ -26,6 +26,8 @@ pub struct EffectiveRuleset {
     index: Index,
     directories: Vec<Directory>,
     permitted_modes: Option<Vec<Mode>>,
+    /// Modes that an agent's own file forbids, and its name.
+    forbidden_modes: Vec<(Mode, Arc<str>)>,
     default_mode: Option<Mode>,
     auto_allow_if_sandboxed: bool,
     protection: Switches,
@@ -106,6 +108,7 @@ impl EffectiveRuleset {
             held.push(InDocument { document, place });
         };
         let mut permitted_modes: Option<Vec<Mode>> = None;
+        let mut forbidden_modes = Vec::new();
         let mut default_mode: Option<(Layer, Mode)> = None;
         let (mut sandbox_on, mut sandbox_off) = (false, false);
         let (mut agents_on, mut agents_off) = (false, false);
@@ -143,6 +146,13 @@ impl EffectiveRuleset {
                     None => modes.clone(),
                 });
             }
+            // It narrows, so it counts whoever says it.
+            forbidden_modes.extend(
+                settings
+                    .forbidden_modes
+                    .iter()
+                    .map(|mode| (*mode, Arc::from(origin.name.as_str()))),
+            );
             if let Some(mode) = settings.default_mode
                 && (project_trusted || !layer.is_inside_project())
                 && default_mode
@@ -172,6 +182,7 @@ impl EffectiveRuleset {
             places,
             directories,
             permitted_modes,
+            forbidden_modes,
             default_mode: default_mode.map(|(_, mode)| mode),
             auto_allow_if_sandboxed: sandbox_on && !sandbox_off,
             protection: Switches {
@@ -225,6 +236,13 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn permitted_modes(&self) -> Option<&[Mode]> {
         self.permitted_modes.as_deref()
+    }
+
+    /// The document that forbids a mode beside the team, if one does.
+    #[must_use]
+    pub fn forbids(&self, mode: Mode) -> Option<&str> {
+        let found = self.forbidden_modes.iter().filter(|(own, _)| *own == mode);
+        found.map(|(_, name)| &**name).min()
     }
 
     /// Whether a command that runs in the sandbox needs no question.

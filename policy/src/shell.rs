@@ -43,6 +43,7 @@ mod wrappers;
 
 pub use analyse::analyse;
 pub(crate) use class::always_wraps;
+pub(crate) use hidden::hides;
 pub use hidden::visible;
 pub use quote::quote;
 pub use sockets::Socket;

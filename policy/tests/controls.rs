@@ -398,7 +398,7 @@ fn only_the_team_controls_and_every_fault_is_told() {
             "no repository is known",
         ),
         (json!({"browser": {"origins": ["a.test/x"]}}), "ends with host and port"),
-        (json!({"models": {"allowed": "x"}}), "is an array"),
+        (json!({"models": {"allowed": "x"}}), "expected an array, found a string"),
     ] {
         let faults = read(Layer::Team, &text).unwrap_err();
         assert!(

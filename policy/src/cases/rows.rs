@@ -82,7 +82,7 @@ fn field(text: impl Into<String>) -> RowFault {
 fn string<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a str, RowFault> {
     match object.get(name) {
         Some(Value::String(text)) => Ok(text),
-        Some(other) => Err(field(format!("`{name}` is a string, not {other}"))),
+        Some(other) => Err(field(format!("`{name}`: expected a string, found {other}"))),
         None => Err(field(format!("the field `{name}` is missing"))),
     }
 }
@@ -90,7 +90,7 @@ fn string<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a str, Row
 fn object<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a Map<String, Value>, RowFault> {
     match fields.get(name) {
         Some(Value::Object(object)) => Ok(object),
-        Some(other) => Err(field(format!("`{name}` is an object, not {other}"))),
+        Some(other) => Err(field(format!("`{name}`: expected an object, found {other}"))),
         None => Err(field(format!("the field `{name}` is missing"))),
     }
 }
@@ -160,11 +160,11 @@ fn place_files(row: &Map<String, Value>, cwd: &AbsPath, setting: &mut Setting) -
     let entries = match row.get("fs") {
         None => return Ok(()),
         Some(Value::Array(entries)) => entries,
-        Some(other) => return Err(field(format!("`fs` is an array, not {other}"))),
+        Some(other) => return Err(field(format!("`fs`: expected an array, found {other}"))),
     };
     for entry in entries {
         let Value::Object(entry) = entry else {
-            return Err(field(format!("an entry of `fs` is an object, not {entry}")));
+            return Err(field(format!("an entry of `fs`: expected an object, found {entry}")));
         };
         only(entry, " in `fs`", &["path", "symlink"])?;
         let at = cwd.join(string(entry, "path")?);
@@ -308,13 +308,13 @@ fn list(rules: &Map<String, Value>, effect: &str) -> Result<Vec<String>, RowFaul
     let entries = match rules.get(effect) {
         None => return Ok(Vec::new()),
         Some(Value::Array(entries)) => entries,
-        Some(other) => return Err(field(format!("`{effect}` is an array, not {other}"))),
+        Some(other) => return Err(field(format!("`{effect}`: expected an array, found {other}"))),
     };
     entries
         .iter()
         .map(|entry| match entry {
             Value::String(rule) => Ok(rule.clone()),
-            other => Err(field(format!("a rule in `{effect}` is a string, not {other}"))),
+            other => Err(field(format!("a rule in `{effect}`: expected a string, found {other}"))),
         })
         .collect()
 }
@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn what_cannot_be_run_says_why() {
         for (name, value, part) in [
-            ("id", json!(1), "`id` is a string"),
+            ("id", json!(1), "`id`: expected a string"),
             ("mode", json!("fast"), "unknown mode `fast`"),
             ("format", json!("vim"), "unknown format `vim`"),
             ("expect", json!("maybe"), "`maybe` is no decision"),
@@ -376,9 +376,9 @@ mod tests {
                 json!({"tool": "Bash", "command": "ls", "cwd": "/"}),
                 "unknown field `cwd` in `call`",
             ),
-            ("rules", json!({"allow": [1]}), "a rule in `allow` is a string"),
+            ("rules", json!({"allow": [1]}), "a rule in `allow`: expected a string"),
             ("rules", json!({"allowed": []}), "unknown field `allowed` in `rules`"),
-            ("rules", json!([]), "`rules` is an object"),
+            ("rules", json!([]), "`rules`: expected an object"),
             ("fs", json!([{"path": "a", "mode": 1}]), "unknown field `mode` in `fs`"),
             ("network", json!("none"), "unknown field `network`"),
         ] {

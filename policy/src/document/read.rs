@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
             Some(other) => {
                 self.fault(
                     range(&other),
-                    format!("a policy is an object, not {}", kind(&other)),
+                    format!("a policy: expected an object, found {}", kind(&other)),
                     Some("write `{ … }`"),
                 );
             }
@@ -325,7 +325,11 @@ impl<'a> Reader<'a> {
     fn object<'v, 't>(&mut self, value: &'v Value<'t>, key: &str) -> Option<&'v Object<'t>> {
         let object = value.as_object();
         if object.is_none() {
-            self.fault(range(value), format!("`{key}` is an object, not {}", kind(value)), None);
+            self.fault(
+                range(value),
+                format!("`{key}`: expected an object, found {}", kind(value)),
+                None,
+            );
         }
         object
     }
@@ -335,7 +339,7 @@ impl<'a> Reader<'a> {
         if array.is_none() {
             self.fault(
                 range(value),
-                format!("`{key}` is an array, not {}", kind(value)),
+                format!("`{key}`: expected an array, found {}", kind(value)),
                 Some("write `[ … ]`"),
             );
         }
@@ -347,7 +351,7 @@ impl<'a> Reader<'a> {
         if boolean.is_none() {
             self.fault(
                 range(value),
-                format!("`{key}` is true or false, not {}", kind(value)),
+                format!("`{key}`: expected true or false, found {}", kind(value)),
                 None,
             );
         }
@@ -357,7 +361,11 @@ impl<'a> Reader<'a> {
     fn string<'v>(&mut self, value: &'v Value<'_>, key: &str) -> Option<&'v str> {
         let string = value.as_string_lit().map(|literal| literal.value.as_ref());
         if string.is_none() {
-            self.fault(range(value), format!("`{key}` is a string, not {}", kind(value)), None);
+            self.fault(
+                range(value),
+                format!("`{key}`: expected a string, found {}", kind(value)),
+                None,
+            );
         }
         string
     }
@@ -468,7 +476,7 @@ impl<'a> Reader<'a> {
                 Value::Object(object) => self.rule_object(object, effect),
                 other => self.fault(
                     range(other),
-                    format!("a rule is a string or an object, not {}", kind(other)),
+                    format!("a rule: expected a string or an object, found {}", kind(other)),
                     Some("write `\"Tool(specifier)\"` or `{ \"rule\": \"Tool(specifier)\", \"advice\": \"…\" }`"),
                 ),
             }

@@ -173,7 +173,7 @@ fn layers_say_only_what_is_theirs() {
             Layer::User,
             "no effect",
         ),
-        ("[]", Layer::User, "a policy is an object"),
+        ("[]", Layer::User, "a policy: expected an object"),
         ("", Layer::User, "empty"),
         ("{\"version\": 1", Layer::User, "no json"),
         ("{} {}", Layer::User, "no json"),
@@ -221,7 +221,9 @@ fn agent_rules_lose_what_is_none_and_say_so() {
         &texts(&["mcp__*", "Bash()"]),
         origin(Layer::User),
     );
-    assert_eq!(document.rules.len(), 2);
+    let rules: Vec<_> = document.rules.iter().map(|rule| &*rule.source.text).collect();
+    // A denial that is none covers every use of its tool.
+    assert_eq!(rules, ["mcp__*", "Bash", "Bash(ls *)"]);
     assert_eq!(left_out.len(), 3);
 }
 

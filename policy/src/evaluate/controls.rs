@@ -106,7 +106,11 @@ impl World<'_> {
             }
         }
         parts.extend(self.judge_server(server, &definitions));
-        parts.push(self.judge_mcp_tool(server, tool, &found, subject));
+        let hides = crate::shell::hides(server) || crate::shell::hides(tool);
+        parts.push(
+            self.judge_mcp_tool(server, tool, &found, subject)
+                .unless_unknown(!hides, "its name holds characters that nobody sees"),
+        );
         parts
     }
 

@@ -13,7 +13,7 @@ use super::{
     draft::{Draft, NativeRule},
     json::{self, Dialect, is_repeated, kind, range, shown},
 };
-use crate::{Effect, Layer, Mode};
+use crate::{Effect, Layer, Mode, rule::widest};
 
 /// Rules on files that the agent reads under another name than ours.
 const PATH_TOOLS: [&str; 11] = [
@@ -85,10 +85,10 @@ pub(super) fn settings(draft: &mut Draft<'_>) {
                 }
             }
             ("permissions" | "sandbox" | "autoMode", other) => {
-                draft.fault(span, key, format!("`{key}` is an object, not {}", kind(other)));
+                draft.fault(span, key, format!("`{key}`: expected an object, found {}", kind(other)));
             }
             ("deniedMcpServers" | "disabledMcpjsonServers", other) => {
-                draft.fault(span, key, format!("`{key}` is an array, not {}", kind(other)));
+                draft.fault(span, key, format!("`{key}`: expected an array, found {}", kind(other)));
             }
             ("allowManagedPermissionRulesOnly", value) => managed_only(draft, span, value),
             _ => draft.not_expressible(span, key, elsewhere(key)),
@@ -108,10 +108,13 @@ impl ModeLimits {
         if self.forbidden.is_empty() {
             return;
         }
-        let permitted = Mode::ALL
-            .into_iter()
-            .filter(|mode| !self.forbidden.contains(&mode.to_string().as_str()))
-            .collect();
+        let forbidden = |mode: Mode| {
+            self.forbidden
+                .iter()
+                .filter_map(|word| word.parse::<Mode>().ok())
+                .any(|forbidden| mode == forbidden || mode.goes_with(forbidden))
+        };
+        let permitted = Mode::ALL.into_iter().filter(|mode| !forbidden(*mode)).collect();
         draft.set_permitted_modes(permitted);
     }
 }
@@ -155,13 +158,17 @@ fn permission(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool, mod
         _ => return draft.not_expressible(span, key, "no such key of `permissions` is known"),
     };
     let Value::Array(array) = &property.value else {
-        let why = format!("`{key}` is an array, not {}", kind(&property.value));
+        let why = format!("`{key}`: expected an array, found {}", kind(&property.value));
         return draft.fault(span, key, why);
     };
     for element in &array.elements {
         let (span, text) = (range(element), shown(draft, element));
         if element.as_string_lit().is_none() {
-            draft.fault(span, &text, format!("a rule is a string, not {}", kind(element)));
+            draft.fault(
+                span,
+                &text,
+                format!("a rule: expected a string, found {}", kind(element)),
+            );
         } else if effect == Effect::Allow && !sound {
             draft.not_expressible(
                 span,
@@ -264,7 +271,20 @@ fn add(draft: &mut Draft<'_>, effect: Effect, native: &str, text: &str, span: &R
         },
         Err(fault) => {
             let hint = fault.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            draft.not_expressible(span.clone(), text, format!("{}{hint}", fault.message));
+            let why = format!("{}{hint}", fault.message);
+            // An exception that is lost leaves more denied.
+            let excepts = native.split_once('(').is_some_and(|(_, inner)| inner.starts_with('!'));
+            if effect == Effect::Allow || excepts {
+                return draft.not_expressible(span.clone(), text, why);
+            }
+            // A denial that cannot be read is kept as widely as it may be meant, and told.
+            let wide =
+                widest(native, effect).filter(|rule| draft.rule(effect, &NativeRule::new(rule), span, text).is_ok());
+            let counts = match wide {
+                Some(rule) => format!("it counts as {effect} of `{rule}`"),
+                None => "which calls it is about cannot be told".to_owned(),
+            };
+            draft.fault(span.clone(), text, format!("{effect} rule `{text}`: {why}; {counts}"));
         }
     }
 }
@@ -284,7 +304,7 @@ fn default_mode(draft: &mut Draft<'_>, span: Range<usize>, value: &Value<'_>) {
 fn directories(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool) {
     let key = property.name.as_str();
     let Value::Array(array) = &property.value else {
-        let why = format!("`{key}` is an array, not {}", kind(&property.value));
+        let why = format!("`{key}`: expected an array, found {}", kind(&property.value));
         return draft.fault(range(property), key, why);
     };
     for element in &array.elements {
@@ -326,7 +346,13 @@ fn forbidden(draft: &mut Draft<'_>, property: &ObjectProp<'_>, mode: &'static st
     if !on {
         draft.not_expressible(span, key, "only the word `disable` has a meaning");
     } else if draft.origin.layer < Layer::Team {
-        let why = format!("only team policy says which modes exist: leave `{mode}` out of its `modes.permitted`");
+        if let Ok(mode) = mode.parse::<Mode>() {
+            draft.forbid_mode(mode);
+        }
+        let why = format!(
+            "sessions of this agent are not in the mode {mode} while the file is read live; in a document only team policy \
+             says which modes exist: leave `{mode}` out of its `modes.permitted`"
+        );
         draft.not_expressible(span, key, why);
     } else if mode.parse::<Mode>().is_err() {
         draft.translated(span, key, format!("there is no mode {mode} here"));
@@ -378,7 +404,7 @@ fn auto_mode(draft: &mut Draft<'_>, auto: &Object<'_>, sound: bool) {
             }
         };
         let Value::Array(array) = &property.value else {
-            let why = format!("`{key}` is an array, not {}", kind(&property.value));
+            let why = format!("`{key}`: expected an array, found {}", kind(&property.value));
             draft.fault(range(property), key, why);
             continue;
         };

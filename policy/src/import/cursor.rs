@@ -34,7 +34,11 @@ pub(super) fn command_line(draft: &mut Draft<'_>) {
                 }
             }
             ("permissions", other) => {
-                draft.fault(span, key, format!("`permissions` is an object, not {}", kind(other)));
+                draft.fault(
+                    span,
+                    key,
+                    format!("`permissions`: expected an object, found {}", kind(other)),
+                );
             }
             ("version", _) => draft.kept(span, key),
             (_, _) if in_project => {
@@ -43,7 +47,11 @@ pub(super) fn command_line(draft: &mut Draft<'_>) {
             }
             ("approvalMode", Value::StringLit(word)) => approval = Some((span, word.value.to_string())),
             ("approvalMode", other) => {
-                draft.fault(span, key, format!("`approvalMode` is a string, not {}", kind(other)));
+                draft.fault(
+                    span,
+                    key,
+                    format!("`approvalMode`: expected a string, found {}", kind(other)),
+                );
             }
             ("sandbox", Value::Object(_)) => {
                 draft.not_expressible(
@@ -98,14 +106,18 @@ fn permission(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool) {
         }
     };
     let Value::Array(array) = &property.value else {
-        let why = format!("`{key}` is an array, not {}", kind(&property.value));
+        let why = format!("`{key}`: expected an array, found {}", kind(&property.value));
         draft.fault(range(property), key, why);
         return;
     };
     for element in &array.elements {
         let (span, text) = (range(element), shown(draft, element));
         if element.as_string_lit().is_none() {
-            draft.fault(span, &text, format!("a rule is a string, not {}", kind(element)));
+            draft.fault(
+                span,
+                &text,
+                format!("a rule: expected a string, found {}", kind(element)),
+            );
             continue;
         }
         if effect == Effect::Allow && !sound {
@@ -157,7 +169,10 @@ fn list(
 ) {
     let key = property.name.as_str();
     let Value::Array(array) = &property.value else {
-        let why = format!("`{key}` is an array, not {}: it counts as empty", kind(&property.value));
+        let why = format!(
+            "`{key}`: expected an array, found {}: it counts as empty",
+            kind(&property.value)
+        );
         draft.fault(range(property), key, why);
         return;
     };
@@ -167,7 +182,11 @@ fn list(
     for element in &array.elements {
         let (span, text) = (range(element), shown(draft, element));
         if element.as_string_lit().is_none() {
-            draft.fault(span, &text, format!("an entry is a string, not {}", kind(element)));
+            draft.fault(
+                span,
+                &text,
+                format!("an entry: expected a string, found {}", kind(element)),
+            );
         } else if !sound {
             draft.fault(
                 span,
@@ -186,7 +205,7 @@ fn list(
 fn auto_run(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool) {
     draft.instruction(true, None);
     let Value::Object(object) = &property.value else {
-        let why = format!("`autoRun` is an object, not {}", kind(&property.value));
+        let why = format!("`autoRun`: expected an object, found {}", kind(&property.value));
         draft.fault(range(property), "autoRun", why);
         return;
     };
@@ -214,7 +233,11 @@ pub(super) fn top<'v, 't>(draft: &mut Draft<'_>, value: Option<&'v Value<'t>>) -
     match value {
         Some(Value::Object(object)) => Some(object),
         Some(other) => {
-            draft.fault(range(other), "", format!("the file is an object, not {}", kind(other)));
+            draft.fault(
+                range(other),
+                "",
+                format!("the file: expected an object, found {}", kind(other)),
+            );
             None
         }
         None => {

@@ -101,6 +101,7 @@ pub(super) struct Draft<'a> {
     mode: Option<Mode>,
     directories: Vec<String>,
     permitted_modes: Option<Vec<Mode>>,
+    forbidden_modes: Vec<Mode>,
     managed_rules_only: bool,
     auto_allow_if_sandboxed: Option<bool>,
     report: Vec<Note>,
@@ -121,6 +122,7 @@ impl<'a> Draft<'a> {
             mode: None,
             directories: Vec::new(),
             permitted_modes: None,
+            forbidden_modes: Vec::new(),
             managed_rules_only: false,
             auto_allow_if_sandboxed: None,
             report: Vec::new(),
@@ -254,6 +256,14 @@ impl<'a> Draft<'a> {
         self.permitted_modes = Some(modes);
     }
 
+    /// Says that no session of the file's agent is in a mode, whatever its layer.
+    pub(super) fn forbid_mode(&mut self, mode: Mode) {
+        let with = Mode::ALL
+            .into_iter()
+            .filter(|other| *other == mode || other.goes_with(mode));
+        self.forbidden_modes.extend(with);
+    }
+
     pub(super) fn lock_to_managed_rules(&mut self) {
         self.managed_rules_only = true;
     }
@@ -291,6 +301,7 @@ impl<'a> Draft<'a> {
             document: at_their_places(document, &places),
             native,
             mode: self.mode,
+            forbidden_modes: self.forbidden_modes,
             report: self.report,
         }
     }

@@ -126,7 +126,13 @@ fn each_rule_of_the_samples_has_a_note_at_its_place() {
     for (format, text) in SAMPLES {
         for layer in [Layer::User, Layer::Project, Layer::Team] {
             let imported = import(format, text, origin(layer));
-            assert!(!imported.is_broken(), "{format:?} {:#?}", imported.report);
+            // A denial that is no rule is a fault, and nothing else of the samples.
+            let unread = |fault: &Fault| fault.message.contains("rule `") && fault.message.contains("it counts as");
+            assert!(
+                imported.faults().iter().all(unread),
+                "{format:?} {:#?}",
+                imported.report
+            );
             let lines = rule_lines(format, text);
             assert!(!lines.is_empty(), "{format:?} has no rule");
             for number in lines {
@@ -400,6 +406,50 @@ fn a_mode_is_for_the_agent_whose_file_selects_it() {
         assert_eq!(imported.mode.map(|mode| mode.to_string()).as_deref(), mode, "{text}");
         assert_eq!(imported.document.settings.default_mode, None, "{text}");
     }
+}
+
+#[test]
+fn a_denial_that_cannot_be_read_is_kept_as_widely_as_it_may_be_meant() {
+    for (effect, rule, words) in [
+        ("deny", "Bash(foo", "counts as deny of `Bash`"),
+        ("deny", "bash(foo *)", "counts as deny of `Bash`"),
+        ("ask", "Bash()", "counts as ask of `Bash`"),
+        ("deny", "(foo)", "cannot be told"),
+    ] {
+        let text = serde_json::json!({ "permissions": { effect: [rule], "allow": ["Bash(foo *)"] } }).to_string();
+        let imported = read(Format::ClaudeSettings, &text);
+        let kept = imported.document.rules.iter().any(|rule| rule.effect != Effect::Allow);
+        assert_eq!(kept, words.contains("counts"), "{rule}: {:#?}", imported.document.rules);
+        // Told as a fault: whoever reads the file live allows nothing by itself.
+        let faults = imported.faults();
+        assert!(
+            faults.len() == 1 && faults[0].message.contains(words),
+            "{rule}: {faults:#?}"
+        );
+    }
+    let sound = read(
+        Format::ClaudeSettings,
+        r#"{"permissions":{"deny":["Bash(foo *)"],"allow":["bash(x)"]}}"#,
+    );
+    assert!(!sound.is_broken());
+}
+
+#[test]
+fn a_mode_that_a_file_of_any_layer_forbids_is_told_beside_the_document() {
+    let text = r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#;
+    for layer in [Layer::User, Layer::Project, Layer::Local] {
+        let imported = import(Format::ClaudeSettings, text, origin(layer));
+        assert_eq!(imported.forbidden_modes, [Mode::Bypass, Mode::RunEverything], "{layer}");
+        let mut document = imported.document;
+        document.settings.forbidden_modes = imported.forbidden_modes;
+        let merged = crate::EffectiveRuleset::merge(&[std::sync::Arc::new(document)], false);
+        assert!(merged.forbids(Mode::Bypass).is_some() && merged.forbids(Mode::Default).is_none());
+    }
+    let other = read(
+        Format::ClaudeSettings,
+        r#"{"permissions":{"disableBypassPermissionsMode":true}}"#,
+    );
+    assert!(other.forbidden_modes.is_empty());
 }
 
 #[test]

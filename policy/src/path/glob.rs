@@ -2,15 +2,20 @@
 //!
 //! Patterns are matched as they are written, without compiling them first: a ruleset holds many thousands, the index leaves
 //! a few of them to be asked, and a compiled glob is a hundred times the size of its text. `\x` is the character `x`, `*`
-//! any text, `?` any character, `[a-z]` and `[!a-z]` a class. Nothing here knows `/` or `**`.
+//! any text, `?` any character, `[a-z]` and `[!a-z]` a class, with what POSIX lets stand in one (see [`super::bracket`]).
+//! Nothing here knows `/` or `**`.
 
 use std::str::Chars;
+
+use super::bracket;
 
 /// Whether brackets in a pattern are classes or characters like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brackets {
-    /// `[ab]` is `a` or `b`.
+    /// `[ab]` is `a` or `b`; where it is in doubt what a class covers, it does not.
     Class,
+    /// The same; where it is in doubt, it covers.
+    Wide,
     /// `[slug]` is these six characters.
     Literal,
 }
@@ -55,42 +60,18 @@ fn one(c: char, ours: &mut Chars<'_>, their: char, brackets: Brackets) -> bool {
         '?' => true,
         // A backslash at the end is one more ordinary character.
         '\\' => ours.next().unwrap_or('\\') == their,
-        '[' if brackets == Brackets::Class => class(ours, Some(their)).unwrap_or(their == '['),
+        '[' if brackets != Brackets::Literal => {
+            let wide = brackets == Brackets::Wide;
+            match bracket::read(ours.as_str(), their, wide) {
+                Some(read) => {
+                    *ours = read.rest.chars();
+                    read.covers
+                }
+                None => their == '[',
+            }
+        }
         _ => c == their,
     }
-}
-
-/// Reads a class behind its `[` and says whether a character belongs to it; `None` if it is no class.
-fn class(ours: &mut Chars<'_>, their: Option<char>) -> Option<bool> {
-    let mut rest = ours.clone();
-    let negated = rest.as_str().starts_with(['!', '^']);
-    if negated {
-        rest.next();
-    }
-    let mut within = false;
-    let mut first = true;
-    loop {
-        let low = rest.next()?;
-        // A bracket right at the beginning belongs to the class.
-        if low == ']' && !first {
-            break;
-        }
-        first = false;
-        let mut ahead = rest.clone();
-        let high = match (ahead.next(), ahead.next()) {
-            (Some('-'), Some(high)) if high != ']' => {
-                rest = ahead;
-                high
-            }
-            _ => low,
-        };
-        if low > high {
-            return None;
-        }
-        within |= their.is_some_and(|their| (low..=high).contains(&their));
-    }
-    *ours = rest;
-    Some(within != negated)
 }
 
 /// What is to know about the brackets of a pattern, but for those that are escaped.
@@ -100,8 +81,9 @@ pub(crate) struct Found {
     pub(crate) any: bool,
     /// One of them begins no class.
     pub(crate) unsound: bool,
-    /// A class names a slash, as `[+-9]` does. Programs disagree about what it covers.
-    pub(crate) slash: bool,
+    /// Programs disagree about what a class covers: it names a slash, as `[+-9]` does, or holds what is no class, range or
+    /// character that is known.
+    pub(crate) doubtful: bool,
 }
 
 impl Found {
@@ -110,7 +92,7 @@ impl Found {
         Self {
             any: self.any || other.any,
             unsound: self.unsound || other.unsound,
-            slash: self.slash || other.slash,
+            doubtful: self.doubtful || other.doubtful,
         }
     }
 }
@@ -127,9 +109,12 @@ pub(crate) fn brackets(pattern: &str) -> Found {
             '[' => {
                 found.any = true;
                 let negated = chars.as_str().starts_with(['!', '^']);
-                match class(&mut chars, Some('/')) {
+                match bracket::read(chars.as_str(), '/', false) {
                     None => found.unsound = true,
-                    Some(covered) => found.slash |= covered && !negated,
+                    Some(read) => {
+                        found.doubtful |= read.doubtful || (read.covers && !negated);
+                        chars = read.rest.chars();
+                    }
                 }
             }
             _ => {}
@@ -168,6 +153,15 @@ mod tests {
             (r"\*", "*", true),
             (r"\*", "a", false),
             ("[a", "[a", true),
+            (".e[[:alpha:]]v", ".env", true),
+            (".e[[:alpha:]]v", ".e1v", false),
+            (".e[![:digit:]]v", ".env", true),
+            (".e[]n]v", ".env", true),
+            (".e[!]]v", ".env", true),
+            ("[[.n.]]", "n", true),
+            ("[[=n=]]", "n", true),
+            ("[[:nonsense:]]", "n", false),
+            (r"[\]n]", "]", true),
             ("x\\", "x\\", true),
         ] {
             assert_eq!(

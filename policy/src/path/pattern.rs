@@ -115,6 +115,8 @@ struct Shape {
     /// As which of these brackets count; both in the wide sense.
     classes: bool,
     literal_brackets: bool,
+    /// A class that is in doubt covers.
+    wide: bool,
     /// How many segments there are, without `**` at the end.
     segments: u16,
 }
@@ -191,7 +193,7 @@ impl PathPattern {
             .iter()
             .map(|segment| glob::brackets(segment))
             .fold(glob::Found::default(), glob::Found::and);
-        let as_classes = !brackets.unsound && (wide || !brackets.slash);
+        let as_classes = !brackets.unsound && (wide || !brackets.doubtful);
         let as_written: Vec<&str> = self::segments(rest).collect();
         let count = as_written
             .iter()
@@ -207,6 +209,7 @@ impl PathPattern {
                 itself,
                 below: true,
                 classes: as_classes,
+                wide,
                 literal_brackets: brackets.any && (wide || !as_classes),
                 segments: u16::try_from(count).unwrap_or(u16::MAX),
             },
@@ -221,7 +224,7 @@ impl PathPattern {
             text: text.into(),
             sense,
             anchor,
-            shape: Shape::of_glob(text),
+            shape: Shape::of_glob(text, sense == PatternSense::Wide),
             globs: Some(Box::new(globs.into_iter().map(String::into_boxed_str).collect())),
             ignore: None,
         }
@@ -295,7 +298,7 @@ impl PathPattern {
         let globs = self.globs.iter().flat_map(|globs| globs.iter());
         own.into_iter().chain(globs.map(|glob| Reading {
             text: glob,
-            shape: Shape::of_glob(glob),
+            shape: Shape::of_glob(glob, self.sense == PatternSense::Wide),
         }))
     }
 
@@ -348,8 +351,13 @@ impl PathPattern {
 }
 
 impl Shape {
+    /// How classes are read.
+    fn brackets(self) -> Brackets {
+        if self.wide { Brackets::Wide } else { Brackets::Class }
+    }
+
     /// A glob is compared as it stands: `a/**` is what lies below `a`, `a` is `a` alone.
-    fn of_glob(glob: &str) -> Self {
+    fn of_glob(glob: &str, wide: bool) -> Self {
         let last = segments(glob)
             .enumerate()
             .filter(|(_, segment)| *segment != "**")
@@ -363,6 +371,7 @@ impl Shape {
             below: contents,
             classes: true,
             literal_brackets: false,
+            wide,
             segments: u16::try_from(count).unwrap_or(u16::MAX),
         }
     }
@@ -385,7 +394,7 @@ impl<'p> Reading<'p> {
 
     /// Whether it covers what lies at `rest` below its anchor.
     fn covers(self, rest: &str) -> bool {
-        (self.shape.classes && self.covers_as(rest, Brackets::Class))
+        (self.shape.classes && self.covers_as(rest, self.shape.brackets()))
             || (self.shape.literal_brackets && self.covers_as(rest, Brackets::Literal))
     }
 

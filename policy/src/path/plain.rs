@@ -4,7 +4,7 @@
 //! pattern of a rule have a path in common. Segment by segment that is a small dynamic programme. The same code, given a
 //! path instead of a pattern, is the specification that property tests hold the patterns to.
 
-use super::glob::Brackets;
+use super::{bracket, glob::Brackets};
 
 use crate::AbsPath;
 
@@ -59,20 +59,13 @@ fn tokens(segment: &str, brackets: Brackets) -> Vec<Token> {
             '*' => Token::Star,
             '?' => Token::Any,
             '\\' => Token::Char(chars.next().unwrap_or('\\')),
-            '[' if brackets == Brackets::Class => {
-                let rest = chars.as_str();
-                // `[]a]` and `[!]a]`: a bracket right at the beginning belongs to the class.
-                let skip = usize::from(rest.starts_with(['!', '^']));
-                let body = rest.get(skip..).unwrap_or_default();
-                let first = body.chars().next().map_or(0, char::len_utf8);
-                match body.get(first..).unwrap_or_default().find(']') {
-                    Some(end) => {
-                        chars = rest.get(skip + first + end + 1..).unwrap_or_default().chars();
-                        Token::Any
-                    }
-                    None => Token::Char('['),
+            '[' if brackets != Brackets::Literal => match bracket::behind(chars.as_str()) {
+                Some(rest) => {
+                    chars = rest.chars();
+                    Token::Any
                 }
-            }
+                None => Token::Char('['),
+            },
             other => Token::Char(other),
         });
     }

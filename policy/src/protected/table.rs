@@ -35,6 +35,8 @@ const AGENT: &str = "it configures an agent";
 const EDITOR: &str = "an editor runs what is written there";
 const BUILD: &str = "a build tool or package manager runs what is written there";
 const LOGIN: &str = "a shell runs it at its next start";
+const SESSION: &str = "it starts with the person's next session";
+const MANAGED: &str = "it is an organisation's policy for an agent, and is read as one";
 const KEYS: &str = "it holds keys, or says which are accepted";
 
 // The host says where our files really lie; these are the usual places, for a host that says nothing.
@@ -185,6 +187,17 @@ pub const PROTECTED: &[Protected] = &[
     folder(&[".zlogout"], LOGIN),
     folder(&[".profile"], LOGIN),
     folder(&[".envrc"], LOGIN),
+    folder(&[".config", "fish"], LOGIN),
+    folder(&[".config", "systemd"], SESSION),
+    folder(&[".config", "autostart"], SESSION),
+    folder(&[".gdbinit"], "the debugger runs it at its next start"),
+    folder(&[".config", "gdb"], "the debugger runs it at its next start"),
+    folder(&[".zed"], EDITOR),
+    folder(&[".config", "zed"], EDITOR),
+    folder(&[".config", "nvim"], EDITOR),
+    folder(&[".config", "helix"], EDITOR),
+    folder(&["etc", "claude-code"], MANAGED),
+    folder(&["etc", "codex"], MANAGED),
     folder(&[".ripgreprc"], "ripgrep runs programs it names"),
     folder(&[".ssh"], KEYS),
     folder(&[".gnupg"], KEYS),

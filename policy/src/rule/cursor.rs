@@ -234,10 +234,10 @@ pub fn terminal_entry(entry: &str) -> Result<TextPattern, (String, String)> {
     match arguments {
         None if base.contains('*') => Err((
             "`*` has no meaning in the words that a command begins with".to_owned(),
-            format!(
-                "write `{}`, which covers what begins with it, or `program:arguments*`",
-                base.split('*').next().unwrap_or_default().trim()
-            ),
+            match base.split('*').next().unwrap_or_default().trim() {
+                "" => "write the words that a command begins with, or `program:arguments*`".to_owned(),
+                words => format!("write `{words}`, which covers what begins with it, or `program:arguments*`"),
+            },
         )),
         Some(_) if base.is_empty() || base.contains('*') => Err((
             "no program stands before `:`".to_owned(),
@@ -262,7 +262,10 @@ pub fn mcp_entry(entry: &str) -> Result<McpPattern, (String, String)> {
         )),
         None => Err((
             "an entry without `:` names no tool, and is ignored".to_owned(),
-            format!("write `{}:*` for every tool of the server", entry.trim()),
+            match entry.trim() {
+                "" => "write `server:tool`, or `server:*` for every tool of the server".to_owned(),
+                server => format!("write `{server}:*` for every tool of the server"),
+            },
         )),
     }
 }

@@ -68,6 +68,46 @@ const MAIN_FIELDS: [&str; 8] = [
     "notebook_path",
 ];
 
+/// Tools whose names people write in another case than theirs.
+const KNOWN_TOOLS: [&str; 15] = [
+    "Bash",
+    "Read",
+    "Edit",
+    "Write",
+    "Delete",
+    "WebFetch",
+    "WebSearch",
+    "Agent",
+    "Skill",
+    "Glob",
+    "Grep",
+    "MultiEdit",
+    "NotebookEdit",
+    "Task",
+    "LS",
+];
+
+/// The widest rule that a text may have meant which is none: every use of its tool. `None` if no tool can be told.
+#[must_use]
+pub(crate) fn widest(text: &str, effect: Effect) -> Option<String> {
+    let tool = text.split('(').next().unwrap_or_default().trim();
+    let known = KNOWN_TOOLS.iter().find(|known| known.eq_ignore_ascii_case(tool));
+    let server = tool.strip_prefix("mcp__").map(|rest| {
+        let server = rest.split("__").next().unwrap_or_default();
+        // A server with a wildcard may be any.
+        if server.is_empty() || server.contains('*') {
+            "mcp__*".to_owned()
+        } else {
+            format!("mcp__{server}")
+        }
+    });
+    let rule = match known {
+        Some(known) => (*known).to_owned(),
+        None => server.unwrap_or_else(|| tool.to_owned()),
+    };
+    parse(&rule, effect).is_ok().then_some(rule)
+}
+
 /// Reads a rule that is to carry `effect`: an allow is read narrowly, a deny or ask widely.
 ///
 /// # Errors
@@ -102,6 +142,13 @@ pub fn parse(text: &str, effect: Effect) -> Result<ParsedRule, InvalidRule> {
             Some("close the bracket; nothing may follow it"),
         ));
     };
+    if tool.is_empty() {
+        return Err(invalid(
+            all,
+            "no tool stands before `(`",
+            Some("write `Tool(specifier)`, such as `Bash(git log *)`"),
+        ));
+    }
     if tool.trim_end() != tool {
         return Err(invalid(
             tool.trim_end().len()..open,
@@ -161,24 +208,7 @@ fn check_tool_name(tool: &str, effect: Effect) -> Result<(), InvalidRule> {
             Some("write one rule per tool"),
         ));
     }
-    let known = [
-        "Bash",
-        "Read",
-        "Edit",
-        "Write",
-        "Delete",
-        "WebFetch",
-        "WebSearch",
-        "Agent",
-        "Skill",
-        "Glob",
-        "Grep",
-        "MultiEdit",
-        "NotebookEdit",
-        "Task",
-        "LS",
-    ];
-    if let Some(right) = known
+    if let Some(right) = KNOWN_TOOLS
         .iter()
         .find(|name| name.eq_ignore_ascii_case(tool) && **name != tool)
     {

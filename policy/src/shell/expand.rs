@@ -6,10 +6,13 @@
 //! It runs nothing and looks at no files: a glob stays a pattern.
 
 mod braces;
+mod brackets;
 mod removal;
 mod state;
 
 use std::{borrow::Cow, rc::Rc};
+
+use brackets::Inner;
 
 use super::{
     ShellContext, Word,
@@ -409,7 +412,7 @@ fn home<'a>(state: &State, context: &'a ShellContext) -> Option<&'a AbsPath> {
 fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -> Field {
     let glob = is_glob(cells);
     let home = home(state, context);
-    let (mut exact, mut literal, mut process) = (true, !glob, false);
+    let (mut exact, mut literal, process) = (true, !glob, false);
     let mut drafts = vec![Draft::default()];
     let mut cells = cells;
     // `~` or `~user` at the beginning.
@@ -442,57 +445,19 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
             _ => {}
         }
     }
-    let mut bracket = false;
-    for cell in cells {
-        match cell {
-            Cell::Char { c, quoted } => {
-                // A set `[a-z]` counts as any one character: wider than it is, never narrower.
-                let wildcard = glob && !quoted;
-                if bracket {
-                    bracket = *c != ']';
-                    continue;
-                }
-                let (c, wild) = match c {
-                    '[' if wildcard => {
-                        bracket = true;
-                        ('?', true)
-                    }
-                    '*' | '?' if wildcard => (*c, true),
-                    c => (*c, false),
-                };
-                let more = (wild && state.dots).then(|| with_dots(&drafts, c, glob));
-                drafts.iter_mut().for_each(|draft| draft.push(c, wild, glob));
-                exact &= join(&mut drafts, more);
-            }
-            Cell::Glob { open } => {
-                let more = (*open || state.dots).then(|| with_dots(&drafts, '*', true));
-                drafts.iter_mut().for_each(|draft| draft.push('*', true, true));
-                exact &= join(&mut drafts, more);
-            }
-            Cell::Process => {
-                process = true;
-                exact = false;
-                literal = false;
-                drafts.clear();
-            }
-            Cell::Value { value, quoted } => {
-                let empty_quotes = *quoted && value.exact && value.choices == [Text::plain("")];
-                literal &= empty_quotes;
-                exact &= value.exact;
-                if drafts.len() * value.choices.len() > CANDIDATES {
-                    exact = false;
-                    drafts.truncate((CANDIDATES / value.choices.len().max(1)).max(1));
-                }
-                let mut longer = Vec::new();
-                for choice in &value.choices {
-                    for draft in &drafts {
-                        longer.push(extended(draft, choice, *quoted, glob));
-                    }
-                }
-                drafts = longer;
-            }
-        }
-    }
+    let mut spread = Spread {
+        drafts,
+        exact,
+        literal,
+        process,
+    };
+    spread.follow(cells, state, glob);
+    let Spread {
+        drafts,
+        exact,
+        literal,
+        process,
+    } = spread;
     let candidates: Vec<Vec<Text>> = drafts
         .into_iter()
         .map(|mut draft| {
@@ -522,6 +487,78 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         exact,
         process,
         hash: !glob && is_hash(cells),
+    }
+}
+
+/// What a word becomes while its cells are followed.
+struct Spread {
+    drafts: Vec<Draft>,
+    exact: bool,
+    literal: bool,
+    process: bool,
+}
+
+impl Spread {
+    /// Follows cells.
+    fn follow(&mut self, cells: &[Cell], state: &State, glob: bool) {
+        let mut next = 0;
+        while let Some(cell) = cells.get(next) {
+            next += 1;
+            match cell {
+                // A set counts as any one character: wider than it is, never narrower.
+                Cell::Char { c: '[', quoted: false } if glob => {
+                    let (taken, c, wild) = match brackets::inner(cells.get(next..).unwrap_or_default()) {
+                        Inner::None => (0, '[', false),
+                        Inner::Set(taken) => (taken, '?', true),
+                        Inner::Open(taken) => (taken, '*', true),
+                    };
+                    self.exact &= c != '*';
+                    next += taken;
+                    self.push(c, wild, state.dots, glob);
+                }
+                Cell::Char { c, quoted } => {
+                    let wild = glob && !quoted && matches!(c, '*' | '?');
+                    self.push(*c, wild, state.dots, glob);
+                }
+                Cell::Glob { open } => self.push('*', true, *open || state.dots, true),
+                Cell::Process => {
+                    self.process = true;
+                    self.exact = false;
+                    self.literal = false;
+                    self.drafts.clear();
+                }
+                Cell::Value { value, quoted } => self.value(value, *quoted, glob),
+            }
+        }
+    }
+
+    fn push(&mut self, c: char, wild: bool, dots: bool, glob: bool) {
+        let more = (wild && dots).then(|| with_dots(&self.drafts, c, glob));
+        self.drafts.iter_mut().for_each(|draft| draft.push(c, wild, glob));
+        self.exact &= join(&mut self.drafts, more);
+    }
+
+    fn value(&mut self, value: &Value, quoted: bool, glob: bool) {
+        let empty_quotes = quoted && value.exact && value.choices == [Text::plain("")];
+        self.literal &= empty_quotes;
+        self.exact &= value.exact;
+        if self.drafts.len() * value.choices.len() > CANDIDATES {
+            self.exact = false;
+            self.drafts.truncate((CANDIDATES / value.choices.len().max(1)).max(1));
+        }
+        let (mut longer, mut with_sets) = (Vec::new(), Vec::new());
+        for choice in &value.choices {
+            for draft in &self.drafts {
+                longer.push(extended(draft, choice, quoted, glob));
+                if !quoted && !choice.glob && choice.text.contains('[') {
+                    let (draft, open) = brackets::of_value(draft, &choice.text);
+                    self.exact &= !open;
+                    with_sets.push(draft);
+                }
+            }
+        }
+        self.drafts = longer;
+        self.exact &= join(&mut self.drafts, Some(with_sets));
     }
 }
 
@@ -613,6 +650,8 @@ fn is_glob(cells: &[Cell]) -> bool {
             ']' => open,
             _ => false,
         },
+        // Its end may be in a value.
+        Cell::Value { quoted: false, .. } => open,
         _ => false,
     })
 }

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 /// Whether a line holds a character that no honest line needs, or a joining one where there is nothing to join.
-pub(super) fn hides(line: &str) -> bool {
+pub(crate) fn hides(line: &str) -> bool {
     if line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n')) {
         return false;
     }

@@ -15,6 +15,8 @@ pub(crate) const PATTERNS: &[&str] = &[
     "src/a.rs",
     "s?c/**",
     "src/[ab].rs",
+    "src/[[:alpha:]].rs",
+    "src/[]a].rs",
     "/docs/**",
     "docs/",
     "lib/**",

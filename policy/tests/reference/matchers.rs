@@ -166,9 +166,18 @@ fn segment(pattern: &str, text: &str) -> bool {
         None => text.is_empty(),
         Some('*') => (0..=text.len()).any(|at| text.is_char_boundary(at) && segment(ours.as_str(), &text[at..])),
         Some('[') => {
-            let (class, rest) = ours.as_str().split_once(']').unwrap();
+            // Where a class of names ends, and whether the character is one of it.
+            let body = ours.as_str();
+            let (named, rest) = match body.strip_prefix("[:alpha:]]") {
+                Some(rest) => (true, rest),
+                None => (false, &body[1 + body[1..].find(']').unwrap() + 1..]),
+            };
+            let class = &body[..body.len() - rest.len() - 1];
             let mut theirs = text.chars();
-            theirs.next().is_some_and(|c| class.contains(c)) && segment(rest, theirs.as_str())
+            theirs
+                .next()
+                .is_some_and(|c| if named { c.is_alphabetic() } else { class.contains(c) })
+                && segment(rest, theirs.as_str())
         }
         Some(own) => {
             let mut theirs = text.chars();

@@ -127,6 +127,7 @@ fn read_document(document: &HostDocument) -> ReadDocument {
             // The files are those of the agent that calls, so the mode it starts in may count here; a mode that the agent
             // states goes before it.
             document.settings.default_mode = document.settings.default_mode.or(imported.mode);
+            document.settings.forbidden_modes = imported.forbidden_modes;
             (document, faults)
         }
     };

@@ -123,12 +123,14 @@ pub(crate) fn main(command: &ImportArgs) -> Result<u8, Failure> {
 fn read(file: &Path) -> Result<String, Failure> {
     let most = import::MAX_BYTES as u64;
     let bytes = files::read(file, most)
-        .map_err(|cause| Failure::io(format!("cannot read `{}`", file.display()), cause))?
+        .map_err(|cause| match cause.kind() {
+            // A pipe or a device: the name is the mistake.
+            std::io::ErrorKind::Other => Failure::usage_text(format!("cannot read `{}`: {cause}", file.display())),
+            _ => Failure::io(format!("cannot read `{}`", file.display()), cause),
+        })?
         .ok_or_else(|| Failure::usage_text(format!("`{}` is larger than {}", file.display(), files::size(most))))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage_text(format!("`{}` is no text in UTF-8", file.display())))?;
-    // Editors of another system begin a file with this mark.
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    // A byte order mark is left to the importer: it is a fault here as it is where the file is read live.
+    String::from_utf8(bytes).map_err(|_| Failure::usage_text(format!("`{}` is no text in UTF-8", file.display())))
 }
 
 /// Whose file it is, by its format and place.

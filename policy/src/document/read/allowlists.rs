@@ -132,7 +132,7 @@ impl Reader<'_> {
                 ),
                 None => self.fault(
                     range(element),
-                    format!("a sentence is a string, not {}", kind(element)),
+                    format!("a sentence: expected a string, found {}", kind(element)),
                     None,
                 ),
             }

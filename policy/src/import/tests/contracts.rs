@@ -25,8 +25,9 @@ fn rules_of_claude_code_cover_what_its_program_was_seen_to_cover() {
         ("Bash(ls*)", "lsof", true, true),
         ("Bash(npm run test:*)", "npm run test --x", true, true),
         ("Bash(npm run test:*)", "npm run tests", false, false),
-        // The colon is literal unless it stands before a star at the end.
-        ("Bash(git:* push)", "git x push", false, false),
+        // The colon is literal unless it stands before a star at the end, and the rule then never matches. A denial that is no
+        // rule here is kept as widely as its writer may have meant it.
+        ("Bash(git:* push)", "git x push", false, true),
         // Accepted without effect by the agent; as a deny it must not be lost where it means something.
         ("Bash(:*)", "ls", false, false),
         ("Write(src/**)", "src/a", false, true),
