@@ -351,8 +351,9 @@ const OPEN_FOLDERS: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Words that bash runs itself before it looks for a program.
 const BUILTINS: &[&str] = &[
-    ":", "[", "[[", "alias", "bg", "builtin", "cd", "command", "compgen", "declare", "dirs", "echo", "eval", "exec",
-    "exit", "export", "false", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let", "local", "popd",
-    "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift", "test", "time", "times", "trap", "true",
-    "type", "typeset", "ulimit", "umask", "unset", "wait", "!", "break", "continue",
+    ":", "[", "[[", "alias", "bg", "builtin", "caller", "cd", "command", "compgen", "declare", "dirs", "disown", "echo",
+    "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let", "local",
+    "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set", "shift", "shopt",
+    "test", "time", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unset", "wait", "!", "break",
+    "continue",
 ];

@@ -69,6 +69,13 @@ impl Walk<'_> {
 
     /// `git -c alias.x='!cmd' x`, `bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, `difftool --extcmd`.
     fn git_commands(&mut self, words: &[Word], call: &Call<'_>, state: &State) -> Read<()> {
+        let globals = words.get(..git::split(words).rest.min(words.len())).unwrap_or_default();
+        let folders = globals.iter().enumerate().filter(|(_, word)| word.literal() == Some("-C"));
+        for (at, _) in folders {
+            if let Some(folder) = call.fields.get(at + 2) {
+                self.goes_to(folder, "git -C", call, state)?;
+            }
+        }
         for told in git::commands(words) {
             match told {
                 git::Told::Script(script) => self.told("git", &Field::literal(&script), call, state)?,
