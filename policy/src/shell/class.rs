@@ -111,21 +111,20 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         "unset" => plain(),
         // Without a value they only show what the shell allows its programs.
         "umask" => texts.iter().all(|text| matches!(*text, "-S" | "-p")),
-        "ulimit" => texts
-            .iter()
-            .all(|text| text.len() > 1 && text.starts_with('-') && text.chars().skip(1).all(|c| c.is_ascii_alphabetic())),
+        "ulimit" => texts.iter().all(|text| {
+            text.len() > 1 && text.starts_with('-') && text.chars().skip(1).all(|c| c.is_ascii_alphabetic())
+        }),
         "times" => texts.is_empty(),
         // What was found in the search path is shown or forgotten.
         "hash" => texts.iter().all(|text| *text == "-r" || *text == "-l"),
         "disown" => texts
             .iter()
             .all(|text| matches!(*text, "-a" | "-h" | "-r") || text.starts_with('%') || is_number(text)),
-        // Numbers in variables of the shell itself; names that could name programs or folders are judged apart.
-        "let" => !texts.is_empty() && texts.iter().all(|text| sets_a_number(text)),
         // Kinds of variables of the script's own; `-x` would hand them to programs, `-p` and `-f` show what there is.
         "declare" | "typeset" | "local" => {
             let (options, names): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with('-'));
-            let kinds = |text: &&str| text.len() > 1 && text.chars().skip(1).all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g'));
+            let kinds =
+                |text: &&str| text.len() > 1 && text.chars().skip(1).all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g'));
             !names.is_empty() && options.iter().all(kinds) && names.iter().all(|name| is_own_name(name))
         }
         "read" => texts
@@ -142,15 +141,6 @@ fn is_number(text: &str) -> bool {
 /// A variable's name that no program of the host looks at, as far as the table says.
 fn is_own_name(name: &str) -> bool {
     reader::is_name(name) && name.chars().any(|c| c.is_ascii_lowercase())
-}
-
-/// `x=1`, `n+=2`, `i++`: nothing in it names another variable.
-fn sets_a_number(text: &str) -> bool {
-    if let Some(name) = text.strip_suffix("++").or_else(|| text.strip_suffix("--")) {
-        return is_own_name(name);
-    }
-    text.split_once('=')
-        .is_some_and(|(name, value)| is_own_name(name.trim_end_matches(['+', '-', '*'])) && is_number(value))
 }
 
 /// The name without its folder.

@@ -63,7 +63,10 @@ static PROGRAMS: LazyLock<ByName<Executing>> = LazyLock::new(|| {
 /// Whether a file or folder, as a word names it, surely lies below the working directory.
 fn is_below(place: &str) -> bool {
     // `-` is the input, whose text the line brings.
-    !place.is_empty() && place != "-" && !place.starts_with(['/', '~']) && place.split('/').all(|segment| segment != "..")
+    !place.is_empty()
+        && place != "-"
+        && !place.starts_with(['/', '~'])
+        && place.split('/').all(|segment| segment != "..")
 }
 
 /// The value of an option in a word, if the word is that option: `Some(None)` if it stands in the next word.

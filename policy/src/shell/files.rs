@@ -93,7 +93,11 @@ impl<'a> Call<'a> {
 
     /// Files and hosts that are values of options.
     fn option_values(&mut self, program: &Program) {
-        for (options, access) in [(program.reads, Access::Read), (program.writes, Access::Write)] {
+        for (options, access) in [
+            (program.reads, Access::Read),
+            (program.writes, Access::Write),
+            (program.removes, Access::DeleteTree),
+        ] {
             for value in self.values(options) {
                 self.attached(&value, access);
             }

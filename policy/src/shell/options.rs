@@ -288,6 +288,7 @@ mod tests {
         attached: "i",
         long: &["output", "lines"],
         flags: &["--out-of-the-way", "--line", "-r", "-#"],
+        joined: &[],
         one_dash: false,
     };
 

@@ -85,6 +85,8 @@ pub(super) struct Program {
     pub(super) reads: &'static [&'static str],
     /// Options that take the names of further files from a list: the file of their value, or the input.
     pub(super) lists: &'static [&'static str],
+    /// Options whose value is a folder that is removed with all below.
+    pub(super) removes: &'static [&'static str],
     /// Options whose value is a file that is written.
     pub(super) writes: &'static [&'static str],
     /// Options whose value is a host or an address.
@@ -130,6 +132,8 @@ struct Raw {
     #[serde(default)]
     fed: String,
     #[serde(default)]
+    removes: String,
+    #[serde(default)]
     writes: String,
     #[serde(default)]
     hosts: String,
@@ -174,9 +178,16 @@ static PROGRAMS: LazyLock<ByName<Program>> = LazyLock::new(|| {
 });
 
 fn compact(raw: Raw) -> Program {
-    let valued = [&raw.values, &raw.reads, &raw.lists, &raw.writes, &raw.hosts]
-        .map(String::as_str)
-        .join(" ");
+    let valued = [
+        &raw.values,
+        &raw.reads,
+        &raw.lists,
+        &raw.removes,
+        &raw.writes,
+        &raw.hosts,
+    ]
+    .map(String::as_str)
+    .join(" ");
     Program {
         kind: raw.kind,
         shape: raw.operands,
@@ -191,6 +202,7 @@ fn compact(raw: Raw) -> Program {
             )
         },
         reads: data::words(&raw.reads),
+        removes: data::words(&raw.removes),
         lists: data::words(&format!("{} {}", raw.lists, raw.fed)),
         writes: data::words(&raw.writes),
         hosts: data::words(&raw.hosts),

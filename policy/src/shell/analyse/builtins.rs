@@ -138,7 +138,10 @@ impl Walk<'_> {
                     }
                 }
                 for (before, field) in arguments.iter().zip(arguments.iter().skip(1)) {
-                    if before.text().is_some_and(|text| text.starts_with('-') && text.ends_with('p')) {
+                    if before
+                        .text()
+                        .is_some_and(|text| text.starts_with('-') && text.ends_with('p'))
+                    {
                         self.unknown_name(field);
                     }
                 }
@@ -301,6 +304,13 @@ impl Walk<'_> {
             for text in texts {
                 if text.starts_with(['-', '+']) {
                     continue;
+                }
+                // The text of an array is read again: `declare -a 'x=($(cmd))'`.
+                let array = text.split_once('=').is_some_and(|(_, value)| value.starts_with('('));
+                if array && text.contains(['$', '`']) {
+                    let (script, inside) = (text.clone(), state.clone());
+                    self.inside(Context::Script("declare".to_owned()), |walk| walk.text(&script, inside))?;
+                    self.opaque(&text, OpaqueReason::DynamicScript);
                 }
                 let (name, value) = match text.split_once('=') {
                     Some((name, value)) => (name.trim_end_matches('+'), Some(value)),

@@ -76,7 +76,17 @@ impl Call<'_> {
             for folder in &folders {
                 self.file(folder, Access::Write);
             }
+            self.unpacked(&operands, folders.last().cloned());
         }
+    }
+
+    /// Members that are named come out under their names.
+    fn unpacked(&mut self, members: &[&Field], folder: Option<Field>) {
+        self.files.base = folder;
+        for member in members {
+            self.files.field(member, Access::Write);
+        }
+        self.files.base = None;
     }
 
     pub(super) fn unzip(&mut self) {
@@ -88,9 +98,12 @@ impl Call<'_> {
         if folders.is_empty() {
             self.files.here(Access::Write);
         }
-        for folder in folders {
-            self.attached(&folder, Access::Write);
+        for folder in &folders {
+            self.attached(folder, Access::Write);
         }
+        let members: Vec<Field> = self.fields().into_iter().skip(1).cloned().collect();
+        let folder = folders.last().and_then(|value| self.value_field(value));
+        self.unpacked(&members.iter().collect::<Vec<_>>(), folder);
     }
 
     /// `7z x archive -oDIR`, `unrar x archive dir/`: the first word says what is done.

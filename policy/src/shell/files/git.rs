@@ -64,7 +64,9 @@ impl Call<'_> {
             self.git_value(value, arguments, Access::Read);
             self.files.unknown(FROM_A_LIST, Access::Read);
         }
-        if verb != "cat-file" && verb != "check-ignore" && parsed.has(&["--stdin-paths"])
+        // Cut short, but not to `--stdin`, which is the text itself.
+        let paths = |name: &str| name.len() > "--stdin".len() && "--stdin-paths".starts_with(name);
+        if verb == "hash-object" && parsed.options.iter().any(|found| paths(&found.name))
             || verb == "update-index" && parsed.has(&["--stdin", "--index-info"])
         {
             self.files.unknown(FROM_A_LIST, Access::Read);

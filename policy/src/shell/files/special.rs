@@ -193,7 +193,11 @@ impl Call<'_> {
         // A program in a file is not looked into; `import` and `include` read a file that the program's text names.
         let imports = |field: &Field| {
             let text = field.text().unwrap_or(&field.source);
-            let behind = |word: &str| text.split(word).skip(1).any(|rest| rest.trim_start().starts_with(['"', '\\']));
+            let behind = |word: &str| {
+                text.split(word)
+                    .skip(1)
+                    .any(|rest| rest.trim_start().starts_with(['"', '\\']))
+            };
             behind("import") || behind("include")
         };
         if !filter || self.arguments.iter().any(imports) {
