@@ -398,7 +398,9 @@ impl Walk<'_> {
     /// A word that is taken as a variable's name and is not known: it may be `a[$(…)]`, which is evaluated.
     fn unknown_name(&mut self, field: &Field) {
         let plain = |text: &crate::shell::expand::Text| !text.glob && !text.text.contains('[');
-        if field.text().is_none() && !(field.exact && field.single_candidates().all(plain)) {
+        // `m[key]` as it is written is a pattern to the shell; its index is looked at apart.
+        let substituted = field.source.is_empty() || field.source.contains(['$', '`']);
+        if substituted && field.text().is_none() && !(field.exact && field.single_candidates().all(plain)) {
             self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
         }
     }
