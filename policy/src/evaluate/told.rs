@@ -69,6 +69,7 @@ const CALLS: &[&str] = &[
     "system",
     "`",
     "%x",
+    "qx",
     ".shell",
     ".system",
     "\\!",

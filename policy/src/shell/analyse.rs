@@ -366,6 +366,10 @@ impl Walk<'_> {
         self.blur_loop(&mut state, &[body])?;
         let before = state.clone();
         state.set(variable, value, &mut self.budget)?;
+        if select {
+            // The line that was typed.
+            state.set("REPLY", Value::unknown(), &mut self.budget)?;
+        }
         let label = if select { "select" } else { "for" };
         let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
         before.either(after, &mut self.budget)

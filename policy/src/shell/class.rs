@@ -109,11 +109,38 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         "shopt" => !texts.is_empty() && settings::shopt_is_harmless(&texts),
         // Of what name, is judged with dangerous variables.
         "unset" => plain(),
+        // Without a value they only show what the shell allows its programs.
+        "umask" => texts.iter().all(|text| matches!(*text, "-S" | "-p")),
+        "ulimit" => texts.iter().all(|text| {
+            text.len() > 1 && text.starts_with('-') && text.chars().skip(1).all(|c| c.is_ascii_alphabetic())
+        }),
+        "times" => texts.is_empty(),
+        // What was found in the search path is shown or forgotten.
+        "hash" => texts.iter().all(|text| *text == "-r" || *text == "-l"),
+        "disown" => texts
+            .iter()
+            .all(|text| matches!(*text, "-a" | "-h" | "-r") || text.starts_with('%') || is_number(text)),
+        // Kinds of variables of the script's own; `-x` would hand them to programs, `-p` and `-f` show what there is.
+        "declare" | "typeset" | "local" => {
+            let (options, names): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with('-'));
+            let kinds =
+                |text: &&str| text.len() > 1 && text.chars().skip(1).all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g'));
+            !names.is_empty() && options.iter().all(kinds) && names.iter().all(|name| is_own_name(name))
+        }
         "read" => texts
             .iter()
             .all(|text| matches!(*text, "-r" | "-s" | "-rs" | "-sr") || reader::is_name(text)),
         _ => false,
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
+}
+
+/// A variable's name that no program of the host looks at, as far as the table says.
+fn is_own_name(name: &str) -> bool {
+    reader::is_name(name) && name.chars().any(|c| c.is_ascii_lowercase())
 }
 
 /// The name without its folder.

@@ -10,8 +10,10 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use serde::Deserialize;
 
 use super::{
-    Command,
+    Command, Word,
     data::{self, ByName, Remarked},
+    options::{self, Attached},
+    programs,
 };
 
 /// What a program's options run.
@@ -60,7 +62,11 @@ static PROGRAMS: LazyLock<ByName<Executing>> = LazyLock::new(|| {
 
 /// Whether a file or folder, as a word names it, surely lies below the working directory.
 fn is_below(place: &str) -> bool {
-    !place.is_empty() && !place.starts_with(['/', '~']) && place.split('/').all(|segment| segment != "..")
+    // `-` is the input, whose text the line brings.
+    !place.is_empty()
+        && place != "-"
+        && !place.starts_with(['/', '~'])
+        && place.split('/').all(|segment| segment != "..")
 }
 
 /// The value of an option in a word, if the word is that option: `Some(None)` if it stands in the next word.
@@ -81,9 +87,33 @@ fn value<'w>(word: &'w str, option: &str) -> Option<Option<&'w str>> {
     attached.filter(|rest| !rest.is_empty()).map(Some)
 }
 
+/// Short options of a command with their values, also where their letters are joined; a value that is not known is empty.
+fn joined(name: &str, command: &Command) -> Vec<(String, String)> {
+    let arguments = command.words.get(1..).unwrap_or_default();
+    let Some(entry) = programs::find(name).filter(|entry| !entry.spec.one_dash) else {
+        return Vec::new();
+    };
+    let parsed = options::parse(arguments, entry.spec);
+    let short = parsed
+        .options
+        .into_iter()
+        .filter(|found| found.name.len() == 2 && found.value != Attached::Nothing);
+    short
+        .map(|found| {
+            let value = match found.value {
+                Attached::Text(text) => text,
+                Attached::Word(at) => arguments.get(at).and_then(Word::literal).unwrap_or_default().to_owned(),
+                Attached::Nothing | Attached::Unknown => String::new(),
+            };
+            (found.name, value)
+        })
+        .collect()
+}
+
 /// The first option of a command that runs something; `None` if there is none that is known.
 pub(super) fn option(command: &Command) -> Option<&'static str> {
-    let program = PROGRAMS.find(command.program_name()?)?;
+    let name = command.program_name()?;
+    let program = PROGRAMS.find(name)?;
     // What stands behind `--` is for the script or test. A word that is only known at run time is no option here.
     let words: Vec<&str> = command
         .words
@@ -92,10 +122,15 @@ pub(super) fn option(command: &Command) -> Option<&'static str> {
         .map(|word| word.literal().unwrap_or_default())
         .take_while(|word| *word != "--")
         .collect();
+    // Letters that are joined: `make -Bf-`. Which of them takes a value is for the table of programs.
+    let joined = joined(name, command);
     words.iter().enumerate().find_map(|(at, word)| {
         let given = |option: &str| {
-            let value = value(word, option)?;
-            Some(value.or_else(|| words.get(at + 1).copied()).unwrap_or_default())
+            if let Some(value) = value(word, option) {
+                return Some(value.or_else(|| words.get(at + 1).copied()).unwrap_or_default());
+            }
+            let (_, value) = joined.iter().find(|(name, _)| at == 0 && name == option)?;
+            Some(value.as_str())
         };
         let runs =
             program.runs.iter().map(|remarked| remarked.option).find(|option| {
@@ -183,6 +218,11 @@ mod tests {
             ("eslint -c", Some("-c")),
             ("rspec -r./x", Some("-r")),
             ("jest -c jest.ci.js", None),
+            ("make -f -", Some("-f")),
+            ("make -Bf-", Some("-f")),
+            ("make -Bf - all", Some("-f")),
+            ("make -BC/tmp/x", Some("-C")),
+            ("make -BC sub -f a.mk", None),
             ("echo --config", None),
         ] {
             let analysis = shell::analyse(line, &context, Limits::default());

@@ -20,6 +20,9 @@ pub(super) struct Touched {
     pub(super) urls: Vec<String>,
 }
 
+/// How files are shown whose names a list tells.
+pub(super) const FROM_A_LIST: &str = "files that a list names";
+
 /// What the command `name` (without its folder) touches; `arguments` are the words after it.
 pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched {
     let mut call = Call {
@@ -90,10 +93,19 @@ impl<'a> Call<'a> {
 
     /// Files and hosts that are values of options.
     fn option_values(&mut self, program: &Program) {
-        for (options, access) in [(program.reads, Access::Read), (program.writes, Access::Write)] {
+        for (options, access) in [
+            (program.reads, Access::Read),
+            (program.writes, Access::Write),
+            (program.removes, Access::DeleteTree),
+        ] {
             for value in self.values(options) {
                 self.attached(&value, access);
             }
+        }
+        // The list is read, and what it names. It may name anything.
+        for value in self.values(program.lists) {
+            self.attached(&value, Access::Read);
+            self.files.unknown(FROM_A_LIST, Access::Read);
         }
         for value in self.values(program.hosts) {
             if let Some(field) = self.value_field(&value) {

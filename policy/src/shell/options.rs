@@ -16,6 +16,8 @@ pub(super) struct Spec {
     pub(super) attached: &'static str,
     /// Options without a value, dashes and all, as far as they are listed. `-#` is any number: `head -5`.
     pub(super) flags: &'static [&'static str],
+    /// With one dash, options whose value may stand in the same word: `gcc -oout`.
+    pub(super) joined: &'static [&'static str],
     /// Long options have one dash, and short ones are not joined: `openssl -in`, `find -name`.
     pub(super) one_dash: bool,
 }
@@ -42,6 +44,7 @@ pub(super) fn spec(valued: &str, attached: &str, flags: &str, one_dash: bool) ->
         attached: data::keep_text(&attached),
         long: data::keep(long),
         flags: data::words(flags),
+        joined: &[],
         one_dash,
     }
 }
@@ -167,6 +170,15 @@ fn one_dash_option(text: &str, known: bool, spec: Spec, parsed: &mut Parsed, wai
         None => (text, None),
     };
     let name = format!("-{}", name.trim_start_matches('-'));
+    if let Some((name, value)) = joined_value(text, &name, spec) {
+        let value = if known {
+            Attached::Text(value.to_owned())
+        } else {
+            Attached::Unknown
+        };
+        parsed.options.push(Found { name, value });
+        return;
+    }
     let valued = spec.long.contains(&name.trim_start_matches('-'));
     let value = match value {
         Some(_) if !known => Attached::Unknown,
@@ -179,6 +191,22 @@ fn one_dash_option(text: &str, known: bool, spec: Spec, parsed: &mut Parsed, wai
         None => Attached::Unknown,
     };
     parsed.options.push(Found { name, value });
+}
+
+/// `-oout`: the option and its value, where both stand in one word and the word is no other option.
+fn joined_value<'t>(text: &'t str, name: &str, spec: Spec) -> Option<(String, &'t str)> {
+    let bare = name.trim_start_matches('-');
+    if spec.long.contains(&bare) || spec.flags.contains(&name) {
+        return None;
+    }
+    let mut begun: Vec<(&str, &str)> = spec
+        .joined
+        .iter()
+        .filter_map(|option| Some((*option, text.strip_prefix(option)?)))
+        .filter(|(_, value)| !value.is_empty())
+        .collect();
+    begun.sort_by_key(|(option, _)| option.len());
+    begun.last().map(|(option, value)| ((*option).to_owned(), *value))
 }
 
 fn long_option(long: &str, known: bool, number: usize, spec: Spec, parsed: &mut Parsed, waiting: &mut Option<String>) {
@@ -260,6 +288,7 @@ mod tests {
         attached: "i",
         long: &["output", "lines"],
         flags: &["--out-of-the-way", "--line", "-r", "-#"],
+        joined: &[],
         one_dash: false,
     };
 

@@ -83,6 +83,10 @@ pub(super) struct Program {
     pub(super) strict: bool,
     /// Options whose value is a file that is read.
     pub(super) reads: &'static [&'static str],
+    /// Options that take the names of further files from a list: the file of their value, or the input.
+    pub(super) lists: &'static [&'static str],
+    /// Options whose value is a folder that is removed with all below.
+    pub(super) removes: &'static [&'static str],
     /// Options whose value is a file that is written.
     pub(super) writes: &'static [&'static str],
     /// Options whose value is a host or an address.
@@ -114,6 +118,8 @@ struct Raw {
     operands: Shape,
     #[serde(default)]
     one_dash: bool,
+    #[serde(default)]
+    joined: String,
     flags: Option<String>,
     #[serde(default)]
     values: String,
@@ -121,6 +127,12 @@ struct Raw {
     attached: String,
     #[serde(default)]
     reads: String,
+    #[serde(default)]
+    lists: String,
+    #[serde(default)]
+    fed: String,
+    #[serde(default)]
+    removes: String,
     #[serde(default)]
     writes: String,
     #[serde(default)]
@@ -166,20 +178,32 @@ static PROGRAMS: LazyLock<ByName<Program>> = LazyLock::new(|| {
 });
 
 fn compact(raw: Raw) -> Program {
-    let valued = [&raw.values, &raw.reads, &raw.writes, &raw.hosts]
-        .map(String::as_str)
-        .join(" ");
+    let valued = [
+        &raw.values,
+        &raw.reads,
+        &raw.lists,
+        &raw.removes,
+        &raw.writes,
+        &raw.hosts,
+    ]
+    .map(String::as_str)
+    .join(" ");
     Program {
         kind: raw.kind,
         shape: raw.operands,
         strict: raw.flags.is_some(),
-        spec: options::spec(
-            &valued,
-            &raw.attached,
-            raw.flags.as_deref().unwrap_or_default(),
-            raw.one_dash,
-        ),
+        spec: options::Spec {
+            joined: data::words(&raw.joined),
+            ..options::spec(
+                &valued,
+                &raw.attached,
+                raw.flags.as_deref().unwrap_or_default(),
+                raw.one_dash,
+            )
+        },
         reads: data::words(&raw.reads),
+        removes: data::words(&raw.removes),
+        lists: data::words(&format!("{} {}", raw.lists, raw.fed)),
         writes: data::words(&raw.writes),
         hosts: data::words(&raw.hosts),
         products: raw.products,

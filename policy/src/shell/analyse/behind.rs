@@ -302,6 +302,19 @@ impl Walk<'_> {
         }
     }
 
+    /// An option that says where a program works is the `cd` before it: it is judged as one, unless the folder surely lies
+    /// below the one the line begins in.
+    pub(super) fn goes_to(&mut self, folder: &Field, label: &str, call: &Call<'_>, state: &State) -> Read<()> {
+        let cwd = self.context.cwd.clone();
+        let inside = |text: &str| state.directories.iter().all(|from| from.join(text).is_within(&cwd));
+        if !state.elsewhere && folder.text().is_some_and(inside) {
+            return Ok(());
+        }
+        let fields = vec![Field::literal("cd"), folder.clone()];
+        let label = format!("{label} (its folder)");
+        self.inner(fields, Context::Transparent(label), call, state, Vec::new())
+    }
+
     /// Files that a wrapper itself touches, and the directory it changes to.
     fn wrapper_files(
         &mut self,
@@ -333,6 +346,9 @@ impl Walk<'_> {
         let mut touched = std::mem::take(&mut files.found);
         if let Some(command) = self.analysis.commands.get_mut(index) {
             command.files.append(&mut touched);
+        }
+        if let Some(folder) = found.place(wrapper.folders).and_then(|place| self.place(place, call)) {
+            self.goes_to(&folder, wrapper.name, call, state)?;
         }
         if let Some(place) = found.place(wrapper.folders) {
             match self.place(place, call).as_ref().and_then(Field::text) {

@@ -67,6 +67,7 @@ impl Walk<'_> {
             "unset" => {
                 for field in arguments {
                     self.index_in(field, state);
+                    self.unknown_name(field);
                     self.budget.spend(after.functions.len())?;
                     match field.text() {
                         Some(name) => {
@@ -128,16 +129,24 @@ impl Walk<'_> {
                 // `-x` runs its words.
                 self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::DynamicProgram);
             }
-            "wait" => arguments.iter().for_each(|field| self.index_in(field, state)),
-            "test" | "[" => {
-                // Only the operand of `-v` is a variable; a word that is not known may be `-v`.
-                let operand = |field: &Field| matches!(field.text(), None | Some("-v" | "-R"));
+            "wait" => {
+                for field in arguments {
+                    self.index_in(field, state);
+                    let attached = |text: &str| text.starts_with("-p") && text.len() > 2;
+                    if field.text().is_some_and(|text| attached(text) && text.contains('[')) {
+                        self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
+                    }
+                }
                 for (before, field) in arguments.iter().zip(arguments.iter().skip(1)) {
-                    if operand(before) {
-                        self.index_in(field, state);
+                    if before
+                        .text()
+                        .is_some_and(|text| text.starts_with('-') && text.ends_with('p'))
+                    {
+                        self.unknown_name(field);
                     }
                 }
             }
+            "test" | "[" => self.tests_names(arguments, state),
             "alias" => {
                 for field in arguments {
                     if let Some((_, script)) = field.text().and_then(|text| text.split_once('=')) {
@@ -297,6 +306,13 @@ impl Walk<'_> {
                 if text.starts_with(['-', '+']) {
                     continue;
                 }
+                // The text of an array is read again: `declare -a 'x=($(cmd))'`.
+                let array = text.split_once('=').is_some_and(|(_, value)| value.starts_with('('));
+                if array && text.contains(['$', '`']) {
+                    let (script, inside) = (text.clone(), state.clone());
+                    self.inside(Context::Script("declare".to_owned()), |walk| walk.text(&script, inside))?;
+                    self.opaque(&text, OpaqueReason::DynamicScript);
+                }
                 let (name, value) = match text.split_once('=') {
                     Some((name, value)) => (name.trim_end_matches('+'), Some(value)),
                     None => (text.as_str(), None),
@@ -320,6 +336,11 @@ impl Walk<'_> {
                     }
                     None => {}
                 }
+            }
+            // `export "$X=1"`: `a[$(…)]` as a name is evaluated.
+            let named = field.source.split('=').next().unwrap_or_default();
+            if field.text().is_none() && field.source.contains('=') && named.contains(['$', '`']) {
+                self.unknown_name(field);
             }
             // `export "$X"`: any name.
             if field.text().is_none() && !field.source.contains('=') {
@@ -353,8 +374,57 @@ impl Walk<'_> {
         Ok(fault.is_none() && effects.is_empty())
     }
 
+    /// `test`, `[`: only the operand of `-v` is a variable; a word that is not known may be `-v`.
+    fn tests_names(&mut self, arguments: &[Field], state: &State) {
+        let operand = |field: &Field| matches!(field.text(), None | Some("-v" | "-R"));
+        for (before, field) in arguments.iter().zip(arguments.iter().skip(1)) {
+            if operand(before) {
+                self.index_in(field, state);
+            }
+            if matches!(before.text(), Some("-v" | "-R")) {
+                self.unknown_name(field);
+            }
+        }
+        // What a command prints is split without quotes, and may be `-v` and its operand.
+        let printed = |field: &&Field| {
+            let substituted = field.source.starts_with("$(") && !field.source.starts_with("$((");
+            let printed = substituted || field.source.starts_with('`');
+            field.text().is_none() && !field.exact && printed && !prints_one_word(&field.source)
+        };
+        if let Some(field) = arguments.iter().find(printed) {
+            self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
+        }
+    }
+
+    /// A word that is taken as a variable's name and is not known: it may be `a[$(…)]`, which is evaluated.
+    fn unknown_name(&mut self, field: &Field) {
+        let plain = |text: &crate::shell::expand::Text| !text.glob && !text.text.contains('[');
+        // `m[key]` as it is written is a pattern to the shell; its index is looked at apart.
+        let substituted = field.source.is_empty() || field.source.contains(['$', '`']);
+        if substituted && field.text().is_none() && !(field.exact && field.single_candidates().all(plain)) {
+            self.opaque(&field.source.clone(), OpaqueReason::DynamicScript);
+        }
+    }
+
     /// Builtins that fill variables with text that is not known.
     fn reads(&mut self, name: &str, arguments: &[Field], state: &State, after: &mut State) -> Read<()> {
+        // Without a name, and besides it.
+        let own = match name {
+            "read" => Some("REPLY"),
+            "mapfile" | "readarray" => Some("MAPFILE"),
+            "getopts" => Some("OPTARG"),
+            _ => None,
+        };
+        if let Some(own) = own {
+            after.set(own, Value::unknown(), &mut self.budget)?;
+        }
+        // `printf -v NAME`
+        if name == "printf"
+            && arguments.first().and_then(Field::text) == Some("-v")
+            && let Some(field) = arguments.get(1)
+        {
+            self.unknown_name(field);
+        }
         for field in arguments {
             self.index_in(field, state);
             let Some(text) = field.text() else {
@@ -391,5 +461,23 @@ impl Walk<'_> {
             let index = index.to_owned();
             self.evaluated(&index, state);
         }
+    }
+}
+
+/// Whether the last program of a substitution prints a number, or one name that cannot hold blanks.
+fn prints_one_word(source: &str) -> bool {
+    let inside = source.trim_start_matches(['$', '(', '`']).trim_end_matches([')', '`']);
+    let last = inside.rsplit(['|', ';', '&', '\n']).next().unwrap_or_default().trim();
+    let mut words = last.split_whitespace();
+    match words.next() {
+        // With the name of a file it prints that, too.
+        Some("wc") => last.contains('<') || words.all(|word| word.starts_with('-')),
+        Some("nproc") => true,
+        Some("id") => matches!(words.next(), Some("-u" | "-g")),
+        Some("date") => words.next() == Some("+%s"),
+        Some("uname") => words.all(|word| matches!(word, "-s" | "-m")),
+        Some("grep") => words.next().is_some_and(|word| word == "-c"),
+        Some("git") => last == "git branch --show-current" || last.starts_with("git rev-list --count "),
+        _ => false,
     }
 }

@@ -26,6 +26,38 @@ impl Walk<'_> {
         if name == "git" {
             return self.git_commands(&words, call, state);
         }
+        // `-TTcmd`: two letters are one option.
+        if name == "zip" {
+            let attached = |field: &&Field| {
+                field
+                    .text()
+                    .is_some_and(|text| text.starts_with("-TT") && text.len() > 3)
+            };
+            if let Some(field) = arguments.iter().find(attached) {
+                let script = field.text().and_then(|text| text.get(3..)).unwrap_or_default();
+                self.told("zip -TT", &Field::literal(script), call, state)?;
+            }
+        }
+        // `cmake -E chdir DIR cmd`; the other verbs are named as the programs that they are.
+        if let ("cmake", Some(at)) = (name, words.iter().position(|word| word.literal() == Some("-E"))) {
+            let folder = words.get(at + 1).and_then(Word::literal) == Some("chdir");
+            let from = if folder { at + 3 } else { at + 1 };
+            let fields = arguments.get(from..).unwrap_or_default().to_vec();
+            if let (true, Some(folder)) = (folder, arguments.get(at + 2)) {
+                self.goes_to(folder, "cmake -E chdir", call, state)?;
+            }
+            let mut inside = state.clone();
+            inside.elsewhere |= folder;
+            if !fields.is_empty() {
+                self.inner(
+                    fields,
+                    Context::Changing("cmake -E".to_owned()),
+                    call,
+                    &inside,
+                    Vec::new(),
+                )?;
+            }
+        }
         let Some(known) = programs::know(name, &words) else {
             return Ok(());
         };
@@ -69,6 +101,34 @@ impl Walk<'_> {
 
     /// `git -c alias.x='!cmd' x`, `bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, `difftool --extcmd`.
     fn git_commands(&mut self, words: &[Word], call: &Call<'_>, state: &State) -> Read<()> {
+        let globals = words.get(..git::split(words).rest.min(words.len())).unwrap_or_default();
+        let folders = globals
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| word.literal() == Some("-C"));
+        for (at, _) in folders {
+            if let Some(folder) = call.fields.get(at + 2) {
+                self.goes_to(folder, "git -C", call, state)?;
+            }
+        }
+        // `ext::cmd args`: a command that speaks for the other side; `% ` is a blank in one of its words.
+        for word in words.iter().filter_map(Word::literal) {
+            let Some((_, command)) = word.split_once("ext::").filter(|(before, _)| before.is_empty()) else {
+                continue;
+            };
+            let command = command.replace("% ", "\0");
+            let texts = command.split(' ').filter(|text| !text.is_empty());
+            let fields: Vec<Field> = texts.map(|text| Field::literal(&text.replace('\0', " "))).collect();
+            if !fields.is_empty() {
+                self.inner(
+                    fields,
+                    Context::Changing("git ext::".to_owned()),
+                    call,
+                    state,
+                    Vec::new(),
+                )?;
+            }
+        }
         for told in git::commands(words) {
             match told {
                 git::Told::Script(script) => self.told("git", &Field::literal(&script), call, state)?,

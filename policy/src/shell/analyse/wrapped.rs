@@ -15,6 +15,9 @@ use crate::shell::{
     wrappers::{self, Place, Unwrapped},
 };
 
+/// Most places of a search outside the working directory whose files are looked at apart.
+const MAX_PLACES: usize = 16;
+
 impl Walk<'_> {
     /// Follows a wrapper. True if the command only wraps.
     pub(super) fn wrapped(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
@@ -197,6 +200,20 @@ impl Walk<'_> {
             let mut fields = rest.get(..end).unwrap_or_default().to_vec();
             for marker in ["{}", "{/}", "{//}", "{.}", "{/.}"] {
                 replace(&mut fields, marker);
+            }
+            // What is found lies below the places that are looked at.
+            let places = call.fields.get(1..at).unwrap_or_default();
+            let outside = |field: &&Field| {
+                field
+                    .text()
+                    .is_some_and(|text| text.starts_with(['/', '~']) || text == "..")
+            };
+            for place in places.iter().filter(outside).take(MAX_PLACES) {
+                let mut fields = fields.clone();
+                if !fields.is_empty() {
+                    fields.push(place.clone());
+                    self.inner(fields, Context::Changing("fd -x".to_owned()), call, state, Vec::new())?;
+                }
             }
             if !fields.is_empty() {
                 fields.push(Field {

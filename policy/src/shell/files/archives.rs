@@ -1,6 +1,6 @@
 //! Archives and compressed files: what is packed, and where it is unpacked.
 
-use super::{Access, Call, Field};
+use super::{Access, Call, FROM_A_LIST, Field};
 
 impl Call<'_> {
     pub(super) fn tar(&mut self) {
@@ -41,7 +41,11 @@ impl Call<'_> {
                 match letter {
                     'f' => archives.push(value.clone()),
                     'C' => folders.push(value.clone()),
-                    'T' | 'X' => self.file(value, Access::Read),
+                    'X' => self.file(value, Access::Read),
+                    'T' => {
+                        self.file(value, Access::Read);
+                        self.files.unknown(FROM_A_LIST, Access::Read);
+                    }
                     _ => {}
                 }
             }
@@ -72,7 +76,17 @@ impl Call<'_> {
             for folder in &folders {
                 self.file(folder, Access::Write);
             }
+            self.unpacked(&operands, folders.last().cloned());
         }
+    }
+
+    /// Members that are named come out under their names.
+    fn unpacked(&mut self, members: &[&Field], folder: Option<Field>) {
+        self.files.base = folder;
+        for member in members {
+            self.files.field(member, Access::Write);
+        }
+        self.files.base = None;
     }
 
     pub(super) fn unzip(&mut self) {
@@ -84,9 +98,12 @@ impl Call<'_> {
         if folders.is_empty() {
             self.files.here(Access::Write);
         }
-        for folder in folders {
-            self.attached(&folder, Access::Write);
+        for folder in &folders {
+            self.attached(folder, Access::Write);
         }
+        let members: Vec<Field> = self.fields().into_iter().skip(1).cloned().collect();
+        let folder = folders.last().and_then(|value| self.value_field(value));
+        self.unpacked(&members.iter().collect::<Vec<_>>(), folder);
     }
 
     /// `7z x archive -oDIR`, `unrar x archive dir/`: the first word says what is done.
@@ -99,6 +116,13 @@ impl Call<'_> {
             .iter()
             .filter_map(|field| field.text()?.strip_prefix("-o"))
             .find(|text| !text.is_empty());
+        // `7z a x.7z @list`, `-i@list`.
+        let lists = |text: &str| text.starts_with('@') || text.starts_with("-i@") || text.starts_with("-ir@");
+        for list in words.iter().filter_map(|field| field.text()).filter(|text| lists(text)) {
+            let name = list.split_once('@').map_or("", |(_, name)| name);
+            self.files.name(name, Access::Read);
+            self.files.unknown(FROM_A_LIST, Access::Read);
+        }
         let Some((archive, rest)) = operands.split_first() else {
             return;
         };

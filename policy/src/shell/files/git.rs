@@ -2,7 +2,7 @@
 //!
 //! What of git only looks, and which options run other programs, is in `shell/git.rs`.
 
-use super::{Access, Call, Field, is, options::Attached};
+use super::{Access, Call, FROM_A_LIST, Field, is, options::Attached};
 use crate::shell::{git, options};
 
 impl Call<'_> {
@@ -46,6 +46,7 @@ impl Call<'_> {
                 "depth",
                 "origin",
                 "upload-pack",
+                "pathspec-from-file",
                 "config",
                 "reference",
             ],
@@ -58,6 +59,18 @@ impl Call<'_> {
             .iter()
             .filter_map(|number| arguments.get(*number))
             .collect();
+        // Names from a file, or from the input.
+        for value in parsed.values(&["--pathspec-from-file"]) {
+            self.git_value(value, arguments, Access::Read);
+            self.files.unknown(FROM_A_LIST, Access::Read);
+        }
+        // Cut short, but not to `--stdin`, which is the text itself.
+        let paths = |name: &str| name.len() > "--stdin".len() && "--stdin-paths".starts_with(name);
+        if verb == "hash-object" && parsed.options.iter().any(|found| paths(&found.name))
+            || verb == "update-index" && parsed.has(&["--stdin", "--index-info"])
+        {
+            self.files.unknown(FROM_A_LIST, Access::Read);
+        }
         match verb {
             // A revision, or a path, or `revision:path`.
             "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" | "fast-export" => {

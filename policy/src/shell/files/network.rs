@@ -48,6 +48,19 @@ impl Call<'_> {
         let lists =
             self.name == "rsync" && (operands.len() < 2 || self.parsed.has(&["-n", "--dry-run", "--list-only"]));
         let target = operands.pop().filter(|_| !lists);
+        // What is copied into a folder keeps its name there.
+        if let Some(folder) = target
+            .as_ref()
+            .and_then(|field| field.text())
+            .filter(|folder| !folder.contains(':'))
+        {
+            for source in operands.iter().filter_map(|field| field.text()) {
+                let name = source.rsplit(['/', ':']).next().unwrap_or_default();
+                if !name.is_empty() && name != "." && name != ".." && (folder.ends_with('/') || folder.ends_with('.')) {
+                    self.files.name(&format!("{folder}/{name}"), Access::Write);
+                }
+            }
+        }
         for (field, access) in operands
             .into_iter()
             .map(|field| (field, Access::Read))

@@ -190,6 +190,19 @@ impl Call<'_> {
         // `--arg name value` and kin take two words; `--args` ends the files.
         let mut at = 0;
         let mut filter = !self.parsed.has(&["-f", "--from-file"]);
+        // A program in a file is not looked into; `import` and `include` read a file that the program's text names.
+        let imports = |field: &Field| {
+            let text = field.text().unwrap_or(&field.source);
+            let behind = |word: &str| {
+                text.split(word)
+                    .skip(1)
+                    .any(|rest| rest.trim_start().starts_with(['"', '\\']))
+            };
+            behind("import") || behind("include")
+        };
+        if !filter || self.arguments.iter().any(imports) {
+            self.files.unknown("files that a program of jq names", Access::Read);
+        }
         while let Some(field) = self.argument(at) {
             match field.text() {
                 Some("--arg" | "--argjson") => at += 2,
