@@ -112,7 +112,10 @@ pub fn evaluate(ruleset: &EffectiveRuleset, request: &Request) -> Decision {
     Decision {
         verdict,
         decided_by: first.decided_by,
-        rule: first.rule.and_then(|id| world.rule(id)).map(|rule| rule.source.clone()),
+        rule: first
+            .rule
+            .and_then(|id| world.any_rule(id))
+            .map(|rule| rule.source.clone()),
         user_message: if verdict == Verdict::Allow && parts.len() > 1 {
             message_for_all(first, parts.len())
         } else {

@@ -7,6 +7,7 @@
 //! It judges nothing. It knows bash's grammar (by a reader of our own, decision 0002), a table of wrappers, and a table of what well-known
 //! programs do with their operands.
 
+pub(crate) mod acts;
 mod analyse;
 mod class;
 mod constant;
@@ -44,6 +45,7 @@ pub(crate) use class::always_wraps;
 pub use hidden::visible;
 pub use quote::quote;
 pub use sockets::Socket;
+pub(crate) use targets::left_again;
 
 use std::collections::{BTreeMap, BTreeSet};
 

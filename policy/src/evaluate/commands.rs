@@ -117,6 +117,13 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
+        } else if self.request.mode == Mode::Plan && shell::acts::changes_work_tree(command) {
+            // Whatever a rule says, as for files that a command names.
+            let what = "it changes files of the work tree";
+            (
+                Part::by_mode(self, ActionClass::EditInside, subject, what),
+                Reach::Nothing,
+            )
         } else if let Some(what) = protected::destroys(command) {
             (
                 Part::by_mode(self, ActionClass::Critical, subject, what),
@@ -149,7 +156,8 @@ impl World<'_> {
         for access in self.accesses(command) {
             let cover = self.cover(reach, command, &access);
             let part = match &access.target {
-                FileTarget::Path(path) if self.goes_astray(&access) => {
+                // `cd` follows the words of a path, unless it is told otherwise.
+                FileTarget::Path(path) if !follows_words(command) && self.goes_astray(&access) => {
                     self.judge_unknown(path.as_str(), access.access, cover)
                 }
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
@@ -190,9 +198,32 @@ impl World<'_> {
             .first()
             .and_then(|piece| piece.split(' ').next())
             .unwrap_or_default();
-        let ids = self.rules.index().commands_of_program(first);
-        let meets = |effect| self.shell_rule(ids, effect, |pattern| pattern.may_match(&known));
-        meets(Effect::Deny).or_else(|| meets(Effect::Ask))
+        // Expressions name no program that the index knows.
+        let with_expressions = self.rules.index().commands(std::iter::once(first));
+        let mut ids = self.rules.index().commands_of_program(first).to_vec();
+        ids.extend(with_expressions);
+        ids.sort_unstable();
+        ids.dedup();
+        let meets = |effect| self.shell_rule(&ids, effect, |pattern| pattern.may_match(&known));
+        meets(Effect::Deny)
+            .or_else(|| self.perhaps_on_condition(&ids, Effect::Deny, first, command))
+            .or_else(|| meets(Effect::Ask))
+            .or_else(|| self.perhaps_on_condition(&ids, Effect::Ask, first, command))
+    }
+
+    /// A rule whose condition on the input does not hold for the words as written, and names the program whose words are not
+    /// all known.
+    fn perhaps_on_condition(&self, ids: &[RuleId], effect: Effect, program: &str, command: &Command) -> Option<RuleId> {
+        let wide = texts::wide(command);
+        let mut ids = self.rules.index().with_effect(ids, effect).iter().copied();
+        ids.find(|id| {
+            self.rule_but_for_input(*id).is_some_and(|(rule, input)| {
+                let covers = |pattern: &crate::rule::TextPattern| {
+                    pattern.is_everything() || wide.iter().any(|text| pattern.matches(text))
+                };
+                input.concerns(program) && matches!(&rule.matcher, Matcher::Shell(pattern) if covers(pattern))
+            })
+        })
     }
 
     /// No deny and no ask speaks about the command itself.
@@ -524,6 +555,15 @@ pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Comm
                 .flatten()
         }
     }
+}
+
+/// Whether a command takes `..` out of its words before it looks at links.
+fn follows_words(command: &Command) -> bool {
+    let told = |word: &Word| {
+        word.literal()
+            .is_none_or(|word| word.starts_with('-') && word.contains('P'))
+    };
+    command.class == CommandClass::ChangeDirectory && !command.words.iter().any(told)
 }
 
 fn first_word(label: &str) -> &str {

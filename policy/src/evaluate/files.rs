@@ -546,7 +546,16 @@ impl World<'_> {
     pub(super) fn judge_named(&self, text: &str, access: Access, cover: Cover) -> Part {
         match self.resolve(text) {
             Some(path) if super::touched::leads_into_a_process(&path) => self.judge_unknown(text, access, cover),
-            Some(path) => self.judge_path(&path, access, cover),
+            // Some agents take `..` out of the words, others leave it to the kernel, which follows links first.
+            Some(path) => {
+                let by_words = self.judge_path(&path, access, cover);
+                let strays = self.strays(&super::world::left_behind(&self.workspace, text));
+                let by_links = strays.then(|| self.judge_unknown(text, access, cover));
+                match by_links {
+                    Some(by_links) if by_links.verdict > by_words.verdict => by_links,
+                    _ => by_words,
+                }
+            }
             None => Part::unknown(
                 format!("{} {text}", noun(access)),
                 "the home folder is not known, so the path is not either",

@@ -120,15 +120,17 @@ fn changes(analysis: &Analysis) -> Vec<(Access, Way)> {
             continue;
         };
         let fed = |context: &Context| matches!(context, Context::Changing(label) if is_feeder(label));
-        let way = if command.seen_through.iter().any(fed) {
-            Way::Input
-        } else if source.contains('$') && source.contains(['1', '2', '3', '@', '*']) {
-            Way::Parameters
-        } else {
-            continue;
-        };
-        if access.access != Access::Read && !out.contains(&(access.access, way)) {
-            out.push((access.access, way));
+        // What a function is given can go by way of its variables, too; inside a script with words from the input it is
+        // still the function's.
+        let function = |context: &Context| matches!(context, Context::Group(label) if label.ends_with("()"));
+        let given = source.contains(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*'));
+        let parameters = source.contains('$') && (given || command.seen_through.iter().any(function));
+        let input = command.seen_through.iter().any(fed);
+        for way in [(Way::Input, input), (Way::Parameters, parameters)] {
+            let change = (access.access, way.0);
+            if way.1 && access.access != Access::Read && !out.contains(&change) {
+                out.push(change);
+            }
         }
     }
     out

@@ -11,7 +11,10 @@ use crate::{
     shell::{CommandClass, FileTarget},
 };
 
-use super::{below, commands, controls, trees, world::resolve};
+use super::{
+    below, commands, controls, told, trees,
+    world::{left_behind, resolve},
+};
 
 /// Most paths and most programs that are asked about. What lies beyond is not known, so it is not allowed.
 pub const MAX_PATHS: usize = 20_000;
@@ -29,12 +32,14 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
     let named = |text: &String| resolve(workspace, text);
     match action {
         Action::Shell { command } => line(command, workspace, &mut needed),
-        Action::Read { path } => needed.paths(named(path)),
-        Action::Edit { paths } => needed.paths(paths.iter().filter_map(named)),
-        Action::Delete { paths } => paths
-            .iter()
-            .filter_map(named)
-            .for_each(|folder| needed.tree(trees::Wanted { folder, deep: true })),
+        Action::Read { path } => needed.named(workspace, path),
+        Action::Edit { paths } => paths.iter().for_each(|path| needed.named(workspace, path)),
+        Action::Delete { paths } => paths.iter().for_each(|path| {
+            needed.named(workspace, path);
+            if let Some(folder) = named(path) {
+                needed.tree(trees::Wanted { folder, deep: true });
+            }
+        }),
         Action::Search(Search::Files { path, pattern }) => {
             let base = match path {
                 Some(path) => named(path),
@@ -55,6 +60,7 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
                 });
             }
             needed.paths(base);
+            path.iter().for_each(|path| needed.left(left_behind(workspace, path)));
         }
         Action::Fetch { urls } => needed.paths(urls.iter().filter_map(|url| file_behind(url))),
         Action::Browser { url } => needed.paths(url.iter().filter_map(|url| file_behind(url))),
@@ -106,6 +112,18 @@ impl Needed {
         }
     }
 
+    /// A path in the agent's words, and the folders that it leaves by `..`.
+    fn named(&mut self, workspace: &Workspace, text: &str) {
+        self.paths(resolve(workspace, text));
+        self.left(left_behind(workspace, text));
+    }
+
+    /// Whether a folder is a link is seen by where it and the one above it really are.
+    fn left(&mut self, folders: Vec<AbsPath>) {
+        self.paths(folders.iter().filter_map(AbsPath::parent));
+        self.paths(folders);
+    }
+
     fn tree(&mut self, wanted: trees::Wanted) {
         self.paths([wanted.folder.clone()]);
         if self.trees.len() < MAX_TREES || self.trees.contains_key(&wanted.folder) {
@@ -114,8 +132,8 @@ impl Needed {
     }
 }
 
-fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
-    let analysis = commands::analyse(workspace, command);
+fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
+    let analysis = commands::analyse(workspace, line);
     needed.paths(analysis.goes.values().flatten().cloned());
     for command in &analysis.commands {
         if let Some(program) = command.program() {
@@ -133,16 +151,15 @@ fn line(command: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Pattern { folder, .. } => Some(folder.clone()),
             FileTarget::Unknown(_) => None,
         }));
-        needed.paths(command.files.iter().flat_map(|access| access.through.iter().cloned()));
-        needed.paths(
-            command
-                .files
-                .iter()
-                .flat_map(|access| access.through.iter().filter_map(AbsPath::parent)),
-        );
+        for access in &command.files {
+            needed.left(access.through.clone());
+        }
         let read = trees::wanted(command, |text| resolve(workspace, text));
         for wanted in read.into_iter().chain(below::wanted(command)) {
             needed.tree(wanted);
+        }
+        for (_, path) in told::patched(line, command) {
+            needed.named(workspace, path);
         }
         // An address of a file is read like one.
         needed.paths(command.urls.iter().filter_map(|url| file_behind(url)));

@@ -77,7 +77,10 @@ impl Part {
 
     /// Asked for because a rule could be about it.
     pub(super) fn perhaps(world: &World<'_>, id: RuleId, subject: impl Into<String>, why: &str) -> Self {
-        let rule = world.rule(id).map(|rule| rule.source.to_string()).unwrap_or_default();
+        let rule = world
+            .any_rule(id)
+            .map(|rule| rule.source.to_string())
+            .unwrap_or_default();
         Self {
             rule: Some(id),
             ..Self::new(subject, Verdict::Ask, DecidedBy::Rule, format!("{why} {rule}"))
@@ -168,7 +171,10 @@ impl Part {
             seen_through: self.seen_through.clone(),
             verdict: self.verdict,
             decided_by: self.decided_by,
-            rule: self.rule.and_then(|id| world.rule(id)).map(|rule| rule.source.clone()),
+            rule: self
+                .rule
+                .and_then(|id| world.any_rule(id))
+                .map(|rule| rule.source.clone()),
             reason: self.reason.clone(),
         }
     }

@@ -253,8 +253,17 @@ fn known_beginning(source: &str) -> Option<&str> {
     if source.contains(['"', '\'', '\\', '$', '`', '/', '{']) {
         return None;
     }
-    let at = source.find(['*', '?', '['])?;
-    source.get(..at).filter(|before| !before.is_empty())
+    let wildcard = source.find(['*', '?', '[']);
+    // `@(…)` and its kin: the words in the brackets are written, so they are meant as much as a name is.
+    let operator = source.find('(').and_then(|bracket| bracket.checked_sub(1));
+    let extended = operator.filter(|at| {
+        source
+            .get(*at..)
+            .is_some_and(|rest| rest.starts_with(['@', '+', '!', '?', '*']))
+    });
+    let before = source.get(..wildcard.into_iter().chain(extended).min()?)?;
+    let named = extended.is_some() && !source.starts_with('!');
+    Some(before).filter(|before| !before.is_empty() || named)
 }
 
 /// The known pieces of a command that holds words only known at run time; `None` if it holds none.

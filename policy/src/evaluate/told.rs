@@ -10,7 +10,7 @@ use crate::{
     protected,
     rule::PathVerb,
     ruleset::RuleId,
-    shell::{Access, Command, Word},
+    shell::{Access, Command, Word, acts},
 };
 
 use super::{files::Cover, part::Part, world::World};
@@ -53,28 +53,10 @@ pub(super) const INTERPRETERS: &[&str] = &[
 const ALSO: &[&str] = &[
     "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3",
 ];
-/// Programs that read their own commands from their input, and how a line of them runs a program.
-const CONSOLES: &[&str] = &[
-    "dc", "duckdb", "ed", "ex", "expect", "ftp", "gdb", "gmake", "gnuplot", "lftp", "lldb", "make", "mariadb", "mutt",
-    "mysql", "nvim", "psql", "sed", "sftp", "sqlite3", "tclsh", "tmux", "vi", "vim",
-];
 /// Programs whose input can be a shell's.
 const SHELLS_INSIDE: &[&str] = &["docker", "kubectl", "nerdctl", "oc", "podman", "script", "wsl"];
 /// Programs whose commands, given as one word, write and read files: `vim -c 'w file'`.
 const EDITORS: &[&str] = &["ex", "gdb", "lldb", "nvim", "vi", "vim"];
-const CONSOLE_CALLS: &[&str] = &[
-    "\\!",
-    "!",
-    ".shell ",
-    ".system ",
-    "1e ",
-    "exec ",
-    "platform shell ",
-    "run-shell ",
-    "shell ",
-    "spawn ",
-    "system ",
-];
 /// What code that runs commands holds, in one of these languages.
 const CALLS: &[&str] = &[
     "exec",
@@ -198,7 +180,7 @@ impl World<'_> {
             told.push(line.to_owned());
         }
         let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
-        if line.contains("<<") && is(CONSOLES) {
+        if line.contains("<<") && acts::is_console(command) {
             told.extend(console_commands(line));
         }
         if line.contains("<<") && is(SHELLS_INSIDE) {
@@ -242,16 +224,7 @@ impl World<'_> {
 
     /// Files that a patch in the line changes, if the command is `apply_patch`: they stand inside the text.
     fn judge_patched<'c>(&'c self, line: &'c str, command: &'c Command) -> impl Iterator<Item = Part> + 'c {
-        let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
-        line.split(['\n', '\'', '"'])
-            .filter(move |_| patches)
-            .filter_map(|text| {
-                let (access, name) = PATCHED
-                    .iter()
-                    .find_map(|(begin, access)| text.trim_start().strip_prefix(begin).map(|name| (*access, name)))?;
-                Some(self.judge_named(name.trim(), access, Cover::None))
-            })
-            .take(MAX_PLACES)
+        patched(line, command).map(|(access, name)| self.judge_named(name, access, Cover::None))
     }
 
     fn judge_told_file(&self, text: &str, path: &AbsPath) -> Option<Part> {
@@ -264,6 +237,19 @@ impl World<'_> {
         let what = format!("its program text names a protected path: {}", entry.reason);
         Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
     }
+}
+
+/// Files that a patch in the line changes, and how, if the command is `apply_patch`.
+pub(super) fn patched<'c>(line: &'c str, command: &Command) -> impl Iterator<Item = (Access, &'c str)> + use<'c> {
+    let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
+    line.split(['\n', '\'', '"'])
+        .filter(move |_| patches)
+        .filter_map(|text| {
+            PATCHED
+                .iter()
+                .find_map(|(begin, access)| Some((*access, text.trim_start().strip_prefix(begin)?.trim())))
+        })
+        .take(MAX_PLACES)
 }
 
 fn words(command: &Command) -> impl Iterator<Item = &str> {
@@ -285,8 +271,7 @@ fn console_commands(line: &str) -> impl Iterator<Item = String> + '_ {
             return Some(rest.trim_start_matches(['@', '-', '+']).trim_start().to_owned());
         }
         let text = text.trim_start();
-        let call = CONSOLE_CALLS.iter().find(|call| text.starts_with(**call))?;
-        text.get(call.len()..).map(|rest| rest.trim_start().to_owned())
+        acts::console_call(text).map(|rest| rest.trim_start().to_owned())
     })
 }
 

@@ -9,7 +9,7 @@ use crate::{
     protected::Switches,
     rule::{Matcher, PathVerb, Rule, file_of, host_of, is_deceptive},
     ruleset::RuleId,
-    shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word},
+    shell::{Access, Command, CommandClass, Context, FileAccess, FileTarget, Word, acts},
 };
 
 use super::{commands::is_feeder, files::Cover, part::Part, world::World};
@@ -84,16 +84,20 @@ impl World<'_> {
     /// the links below `/proc` lead to what belongs to a process.
     pub(super) fn goes_astray(&self, access: &FileAccess) -> bool {
         let magic = matches!(&access.target, FileTarget::Path(path) if leads_into_a_process(path));
-        magic
-            || access.through.iter().any(|folder| match self.real(folder) {
-                // No link leads there, so none leads to what lies above it.
-                Some(real) if real == folder => false,
-                Some(real) => {
-                    let above = folder.parent().and_then(|above| self.real(&above).cloned());
-                    above.is_none() || real.parent() != above
-                }
-                None => true,
-            })
+        magic || self.strays(&access.through)
+    }
+
+    /// Whether one of the folders that a path leaves by `..` is a link, so that the path goes on elsewhere.
+    pub(super) fn strays(&self, left: &[AbsPath]) -> bool {
+        left.iter().any(|folder| match self.real(folder) {
+            // No link leads there, so none leads to what lies above it.
+            Some(real) if real == folder => false,
+            Some(real) => {
+                let above = folder.parent().and_then(|above| self.real(&above).cloned());
+                above.is_none() || real.parent() != above
+            }
+            None => true,
+        })
     }
 
     /// Denies and asks on hosts hold for commands that contact them; allows do not, for a command does more than fetch.
@@ -221,59 +225,17 @@ impl World<'_> {
     }
 }
 
-/// Programs that copy from elsewhere by one of their subcommands.
-const COPIERS: &[&str] = &[
-    "aws", "az", "docker", "gcloud", "gh", "gsutil", "hg", "kubectl", "mc", "nerdctl", "oc", "podman", "rclone",
-    "s3cmd", "svn",
-];
-/// Those subcommands.
-const COPIES: &[&str] = &[
-    "checkout", "clone", "copy", "copyto", "cp", "download", "export", "get", "mv", "rsync", "sync",
-];
-/// Programs that rewrite the files they are given, when told to by one of the options below, or always.
-const FORMATTERS: &[(&str, bool)] = &[
-    ("autopep8", false),
-    ("biome", false),
-    ("black", true),
-    ("clang-format", false),
-    ("dos2unix", true),
-    ("eslint", false),
-    ("gofmt", false),
-    ("goimports", false),
-    ("isort", true),
-    ("prettier", false),
-    ("rubocop", false),
-    ("ruff", true),
-    ("rustfmt", true),
-    ("shfmt", false),
-    ("stylelint", false),
-    ("yapf", false),
-];
-const REWRITES: &[&str] = &[
-    "-A",
-    "-a",
-    "-i",
-    "-w",
-    "--autocorrect",
-    "--fix",
-    "--in-place",
-    "--write",
-];
-
 /// Files that a command writes as operands, where that is not in the tables: the target of a copy from elsewhere, what a
 /// formatter is given.
 fn rewritten(command: &Command) -> Vec<&str> {
-    let words: Vec<&str> = command.words.iter().skip(1).filter_map(Word::literal).collect();
-    let Some(program) = command.program_name() else {
-        return Vec::new();
-    };
-    let mut operands = words.iter().copied().filter(|word| !word.starts_with('-'));
-    if COPIERS.contains(&program) && words.iter().take(4).any(|word| COPIES.contains(word)) {
-        return operands.next_back().into_iter().collect();
-    }
-    match FORMATTERS.iter().find(|(name, _)| *name == program) {
-        Some((_, always)) if *always || words.iter().any(|word| REWRITES.contains(word)) => operands.collect(),
-        _ => Vec::new(),
+    let words = command.words.iter().skip(1).filter_map(Word::literal);
+    let mut operands = words.filter(|word| !word.starts_with('-'));
+    if acts::copies_here(command) {
+        operands.next_back().into_iter().collect()
+    } else if acts::rewrites(command) {
+        operands.collect()
+    } else {
+        Vec::new()
     }
 }
 

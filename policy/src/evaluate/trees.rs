@@ -17,7 +17,7 @@ use crate::{
     },
     rule::{Matcher, PathVerb},
     ruleset::RuleId,
-    shell::{Access, Command, FileTarget, Word},
+    shell::{Access, Command, FileTarget, Word, acts},
 };
 
 use super::{part::Part, world::World};
@@ -137,6 +137,9 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
             literals(command).filter(|word| !word.starts_with('-')).collect()
         }
         Some("git") if git_reads_untracked(command) => vec!["."],
+        Some(_) if acts::sends_folders(command) => literals(command)
+            .filter(|word| !word.starts_with('-') && !word.contains(':'))
+            .collect(),
         _ => Vec::new(),
     };
     out.extend(further.into_iter().filter_map(|text| {

@@ -102,6 +102,23 @@ impl<'a> World<'a> {
         self.item(id).map(|item| item.rule)
     }
 
+    /// The rule behind an id, whether its condition holds or not.
+    pub(super) fn any_rule(&self, id: RuleId) -> Option<&'a Rule> {
+        self.rules.get(id).map(|item| item.rule)
+    }
+
+    /// A rule that holds for this call but for its condition on the input, and that condition.
+    pub(super) fn rule_but_for_input(&self, id: RuleId) -> Option<(&'a Rule, &'a crate::rule::RegexPattern)> {
+        let rule = self.any_rule(id).filter(|_| self.rule(id).is_none())?;
+        let when = rule.when.as_ref()?;
+        let input = when.input.as_ref()?;
+        let in_mode = when
+            .modes
+            .as_ref()
+            .is_none_or(|modes| modes.contains(&self.request.mode));
+        in_mode.then_some((rule, input))
+    }
+
     /// The rule in force behind an id, if its condition holds for this call.
     fn item(&self, id: RuleId) -> Option<InForce<'a>> {
         let item = self.rules.get(id)?;
@@ -317,6 +334,15 @@ pub(super) fn resolve(workspace: &Workspace, text: &str) -> Option<AbsPath> {
     match text.strip_prefix("~/") {
         Some(rest) => Some(workspace.home.as_ref()?.join(rest)),
         None => Some(workspace.cwd.join(text)),
+    }
+}
+
+/// The folders that a path in the agent's words leaves by `..`.
+pub(super) fn left_behind(workspace: &Workspace, text: &str) -> Vec<AbsPath> {
+    match (text.strip_prefix("~/"), &workspace.home) {
+        (Some(rest), Some(home)) => crate::shell::left_again(home, rest),
+        _ if text.starts_with('/') => crate::shell::left_again(&AbsPath::root(), text),
+        _ => crate::shell::left_again(&workspace.cwd, text),
     }
 }
 

@@ -58,6 +58,49 @@ impl RegexPattern {
         &self.text
     }
 
+    /// Whether it seems to be about a program, by the words that it is written with: `npm (publish|x)` and `np[mx] publish`
+    /// are about `npm`; `.*publish` is about none. Read too widely rather than too narrowly.
+    #[must_use]
+    pub fn concerns(&self, program: &str) -> bool {
+        let program = program.to_lowercase();
+        let text = self.text.to_lowercase();
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let mut before = None;
+        let mut rest = text.as_str();
+        while let Some(c) = rest.chars().next() {
+            // `\b`, `\s`: no letter of a word.
+            if c == '\\' {
+                let mut chars = rest.chars();
+                before = chars.by_ref().nth(1).filter(|c| !c.is_alphanumeric());
+                rest = chars.as_str();
+                continue;
+            }
+            let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+            let (run, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let next = after.chars().next();
+            // The word goes on in a way that is not its own letters.
+            let open = |c: Option<char>| c.is_some_and(|c| "[](){}.*+?\\".contains(c));
+            let begins = open(next) && program.starts_with(run);
+            let ends = open(before) && program.ends_with(run);
+            if !run.is_empty() && (run == program || begins || ends) {
+                return true;
+            }
+            before = next.or(before);
+            rest = after
+                .get(next.filter(|c| *c != '\\').map_or(0, char::len_utf8)..)
+                .unwrap_or_default();
+        }
+        false
+    }
+
+    /// The words of an expression that is nothing but words, and whether the text ends with them.
+    pub(super) fn plain_words(&self) -> Option<(&str, bool)> {
+        let text = self.text.strip_prefix('^').unwrap_or(&self.text);
+        let words = text.strip_suffix('$').unwrap_or(text);
+        let plain = !words.contains(['\\', '.', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$']);
+        plain.then_some((words, words.len() < text.len()))
+    }
+
     /// Whether it matches. Linear in the text.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {

@@ -100,11 +100,17 @@ impl TextPattern {
 
     /// Whether it can cover a text of which only pieces are known: between two of `known` stands anything.
     ///
-    /// Only patterns that begin with a literal program are asked this: `*x*` could meet every text with a gap in it.
+    /// Only patterns that begin with a literal program are asked this: `*x*` could meet every text with a gap in it. A
+    /// regular expression is asked where it names the program.
     #[must_use]
     pub fn may_match(&self, known: &[&str]) -> bool {
         use crate::path::plain::{Token, segment_meets};
-        if self.program().is_none() {
+        let program = known.first().and_then(|piece| piece.split(' ').next());
+        let about = match (&self.0, program) {
+            (Form::Regex(regex), Some(program)) => !program.is_empty() && regex.concerns(program),
+            _ => self.program().is_some(),
+        };
+        if !about {
             return false;
         }
         let tokens = |pieces: &mut dyn Iterator<Item = &str>| {
@@ -122,8 +128,11 @@ impl TextPattern {
             Form::Exact(own) => tokens(&mut std::iter::once(&**own)),
             Form::Stars(own) | Form::Glob(own) => tokens(&mut own.split('*')),
             Form::Words(own) => tokens(&mut [&*format!("{own} "), ""].into_iter()),
-            // INVARIANT: it names no program, so it is not asked.
-            Form::Regex(_) => return true,
+            Form::Regex(regex) => match regex.plain_words() {
+                Some((own, true)) => tokens(&mut std::iter::once(own)),
+                Some((own, false)) => tokens(&mut [own, ""].into_iter()),
+                None => return true,
+            },
         };
         // A table of both lengths: very long texts count as met rather than being looked at for minutes.
         const LARGEST_TABLE: usize = 4_000_000;
@@ -288,6 +297,22 @@ mod tests {
         assert!(!may("git push *", &["echo ", ""]));
         assert!(!may("git push *", &["git commit -m ", ""]));
         assert!(!may("*gcloud*", &["echo ", ""]));
+        let may = |text: &str, known: &[&str]| {
+            TextPattern::regex(RegexPattern::parse(text, crate::Effect::Deny).unwrap()).may_match(known)
+        };
+        for text in [
+            "npm publish",
+            "^npm publish$",
+            "np[mx] publish",
+            "(yarn|npm) publish",
+            r"\bnpm\s+publish",
+            "n.m publish",
+        ] {
+            assert!(may(text, &["npm ", ""]), "{text}");
+            assert!(!may(text, &["echo ", ""]), "{text}");
+        }
+        assert!(!may("npm publish", &["npm test ", ""]));
+        assert!(!may(".*publish", &["npm ", ""]));
     }
 
     /// The obvious recursive matcher.

@@ -368,6 +368,9 @@ impl Walk<'_> {
     /// What a part can change, it may have changed.
     fn apply(&mut self, effects: &effects::Effects, state: &mut State) -> Read<()> {
         state.elsewhere |= effects.moves;
+        if effects.globs {
+            state.globs([None::<&str>]);
+        }
         if effects.assigns {
             return state.blur(&mut self.budget);
         }

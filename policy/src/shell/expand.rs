@@ -131,7 +131,7 @@ impl Field {
 enum Cell {
     Char { c: char, quoted: bool },
     Value { value: Rc<Value>, quoted: bool },
-    Glob,
+    Glob { open: bool },
     Process,
 }
 
@@ -195,7 +195,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
     // A word that braces left nothing of is none.
     let kept = words.iter().filter(|word| words.len() == 1 || !word.is_empty());
     for (number, word) in kept.enumerate() {
-        let mut field = field(word, raw, home(state, context));
+        let mut field = field(word, raw, state, context);
         if number > 0 {
             field.source.clear();
             field.before = Cow::Borrowed("");
@@ -203,14 +203,14 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         fields.push(field);
     }
     match unexpanded {
-        Some(cells) if words.len() > 1 => Ok(vec![unless_plain(&cells, fields, raw, home(state, context))]),
+        Some(cells) if words.len() > 1 => Ok(vec![unless_plain(&cells, fields, raw, state, context)]),
         _ => Ok(fields),
     }
 }
 
 /// One field for a word with braces that a plain shell leaves as they are: it becomes these words or itself.
-fn unless_plain(cells: &[Cell], expanded: Vec<Field>, raw: &RawWord, home: Option<&AbsPath>) -> Field {
-    let mut whole = field(cells, raw, home);
+fn unless_plain(cells: &[Cell], expanded: Vec<Field>, raw: &RawWord, state: &State, context: &ShellContext) -> Field {
+    let mut whole = field(cells, raw, state, context);
     let mut words = Vec::new();
     for field in expanded {
         whole.exact &= field.exact && field.candidates.len() == 1;
@@ -244,7 +244,7 @@ pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> 
             other => other,
         })
         .collect();
-    let field = field(&cells, raw, home(state, context));
+    let field = field(&cells, raw, state, context);
     let value = Value {
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
@@ -295,7 +295,7 @@ fn cells(pieces: &[Piece], state: &State, context: &ShellContext) -> Vec<Cell> {
                 value: Rc::new(Value::unknown()),
                 quoted: true,
             }),
-            Piece::Glob => cells.push(Cell::Glob),
+            Piece::Glob { open } => cells.push(Cell::Glob { open: *open }),
         }
     }
     cells
@@ -397,8 +397,9 @@ fn home<'a>(state: &State, context: &'a ShellContext) -> Option<&'a AbsPath> {
     context.home.as_ref().filter(|_| !state.variables.contains_key("HOME"))
 }
 
-fn field(cells: &[Cell], raw: &RawWord, home: Option<&AbsPath>) -> Field {
+fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -> Field {
     let glob = is_glob(cells);
+    let home = home(state, context);
     let (mut exact, mut literal, mut process) = (true, !glob, false);
     let mut drafts = vec![Draft::default()];
     let mut cells = cells;
@@ -450,9 +451,15 @@ fn field(cells: &[Cell], raw: &RawWord, home: Option<&AbsPath>) -> Field {
                     '*' | '?' if wildcard => (*c, true),
                     c => (*c, false),
                 };
+                let more = (wild && state.dots).then(|| with_dots(&drafts, c, glob));
                 drafts.iter_mut().for_each(|draft| draft.push(c, wild, glob));
+                exact &= join(&mut drafts, more);
             }
-            Cell::Glob => drafts.iter_mut().for_each(|draft| draft.push('*', true, true)),
+            Cell::Glob { open } => {
+                let more = (*open || state.dots).then(|| with_dots(&drafts, '*', true));
+                drafts.iter_mut().for_each(|draft| draft.push('*', true, true));
+                exact &= join(&mut drafts, more);
+            }
             Cell::Process => {
                 process = true;
                 exact = false;
@@ -481,6 +488,9 @@ fn field(cells: &[Cell], raw: &RawWord, home: Option<&AbsPath>) -> Field {
         .into_iter()
         .map(|mut draft| {
             draft.end();
+            if state.any_case {
+                draft.done.iter_mut().for_each(Text::forget_case);
+            }
             draft.done
         })
         .collect();
@@ -503,6 +513,37 @@ fn field(cells: &[Cell], raw: &RawWord, home: Option<&AbsPath>) -> Field {
         exact,
         process,
     }
+}
+
+/// What a wildcard stands for besides itself at the beginning of a name, where it may match a dot: to a pattern, only a dot
+/// that is written matches one. A star may also be nothing in front of a dot.
+fn with_dots(drafts: &[Draft], wildcard: char, glob: bool) -> Vec<Draft> {
+    let begins = |draft: &&Draft| {
+        let text = draft.current.as_ref().map_or("", |text| text.text.as_str());
+        text.is_empty() || text.ends_with('/')
+    };
+    let mut more = Vec::new();
+    for draft in drafts.iter().filter(begins) {
+        let mut dot = draft.clone();
+        dot.push('.', false, glob);
+        dot.current.get_or_insert_with(|| Text::plain("")).glob = true;
+        if wildcard == '*' {
+            dot.push('*', true, glob);
+            let mut nothing = draft.clone();
+            nothing.current.get_or_insert_with(|| Text::plain("")).glob = true;
+            more.push(nothing);
+        }
+        more.push(dot);
+    }
+    more
+}
+
+/// Adds drafts; false if they are too many to be all.
+fn join(drafts: &mut Vec<Draft>, more: Option<Vec<Draft>>) -> bool {
+    drafts.extend(more.into_iter().flatten());
+    let all = drafts.len() <= CANDIDATES;
+    drafts.truncate(CANDIDATES);
+    all
 }
 
 /// The draft with a value added: split at blanks unless quoted.
@@ -531,7 +572,7 @@ fn extended(draft: &Draft, choice: &Text, quoted: bool, glob: bool) -> Draft {
 fn is_glob(cells: &[Cell]) -> bool {
     let mut open = false;
     cells.iter().any(|cell| match cell {
-        Cell::Glob => true,
+        Cell::Glob { .. } => true,
         Cell::Char { c, quoted: false } => match c {
             '*' | '?' => true,
             '[' => {

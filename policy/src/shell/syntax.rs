@@ -155,8 +155,11 @@ pub(super) enum Piece {
     Process { list: Rc<List>, label: &'static str },
     /// `$((…))`.
     Arithmetic(Arithmetic),
-    /// An extended glob `@(…)`: matches file names.
-    Glob,
+    /// An extended glob `@(…)`, the letter before the bracket included: matches file names.
+    Glob {
+        /// It can stand for nothing, or for a dot at the beginning of a name.
+        open: bool,
+    },
 }
 
 /// An expansion of a variable.

@@ -148,26 +148,23 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Folders that a path enters by name and leaves by `..`, at most [`MAX_LEFT`]: `a` in `a/../b`.
-fn left_again(directory: &AbsPath, text: &str) -> Vec<AbsPath> {
+/// Folders that a path leaves by `..`, at most [`MAX_LEFT`]: `a` in `a/../b`, the folder that it begins in for `../b`.
+pub(crate) fn left_again(directory: &AbsPath, text: &str) -> Vec<AbsPath> {
     let mut left = Vec::new();
     if !text.contains("..") {
         return left;
     }
     let mut before = String::new();
-    let mut named = 0_usize;
     for segment in text.split('/') {
         match segment {
             "" | "." => {}
-            ".." if named > 0 => {
+            ".." => {
                 let folder = directory.join(&before);
-                if left.len() < MAX_LEFT && !left.contains(&folder) {
+                if left.len() < MAX_LEFT && folder != AbsPath::root() && !left.contains(&folder) {
                     left.push(folder);
                 }
-                named -= 1;
             }
-            ".." => {}
-            _ => named += 1,
+            _ => {}
         }
         before.push_str(segment);
         before.push('/');

@@ -38,6 +38,17 @@ fn escapes(command: &Command) -> bool {
     npm || (command.escape_option().is_some() && command.class != CommandClass::Wrapper)
 }
 
+/// Of git's commands that change files the generator has these.
+fn changes_work_tree(command: &Command) -> bool {
+    let mut words = command.words.iter().map(Word::literal);
+    let git = words.next().flatten() == Some("git");
+    let verb = words.find(|word| word.is_none_or(|word| !word.starts_with('-') && word != "src"));
+    git && matches!(
+        verb,
+        Some(None | Some("checkout" | "stash" | "pull" | "rm" | "mv" | "clean" | "restore" | "merge"))
+    )
+}
+
 impl Judge<'_> {
     /// The parts of a line, and whether some are allowed in the sandbox only.
     pub(crate) fn line(&self, line: &str) -> (Vec<Part>, bool) {
@@ -91,6 +102,8 @@ impl Judge<'_> {
         let literal = |at: usize| command.words.get(at).and_then(Word::literal);
         let (own, reach) = if let Some(rule) = meets(Effect::Deny) {
             (Part::by_rule(&rule), Reach::Nothing)
+        } else if self.request.mode == Mode::Plan && changes_work_tree(command) {
+            (self.mode(ActionClass::EditInside), Reach::Nothing)
         } else if command.program_name() == Some("shutdown") {
             (self.mode(ActionClass::Critical), Reach::Nothing)
         } else if command.program_name() == Some("git") && literal(1) == Some("config") {
@@ -109,6 +122,11 @@ impl Judge<'_> {
         for access in &command.files {
             let cover = self.cover(&reach, command, access);
             let part = match &access.target {
+                FileTarget::Path(path)
+                    if command.program() != Some("cd") && access.through.iter().any(|folder| self.is_link(folder)) =>
+                {
+                    self.not_known(path.as_str(), access.access, cover)
+                }
                 FileTarget::Path(path) => self.path(path, access.access, cover),
                 FileTarget::Unknown(source) => self.not_known(source, access.access, cover),
                 FileTarget::Pattern { .. } => panic!("the generator makes no patterns of the shell"),

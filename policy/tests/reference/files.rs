@@ -148,7 +148,28 @@ impl Judge<'_> {
     }
 
     pub(crate) fn named_file(&self, text: &str, access: Access, cover: Cover) -> Part {
-        self.path(&self.resolve(text), access, cover)
+        let by_words = self.path(&self.resolve(text), access, cover.clone());
+        // `..` leaves the folder that a link leads to, unless the agent takes it out of the words: the stricter counts.
+        let segments: Vec<&str> = text.split('/').collect();
+        let ups = (0..segments.len()).filter(|at| segments[*at] == "..");
+        let mut left = ups.map(|at| self.resolve(&segments[..at].join("/")));
+        if left.any(|folder| self.is_link(&folder)) {
+            let by_links = self.not_known(text, access, cover);
+            if by_links.verdict > by_words.verdict {
+                return by_links;
+            }
+        }
+        by_words
+    }
+
+    /// Whether a folder is a link, or may be one.
+    pub(crate) fn is_link(&self, folder: &AbsPath) -> bool {
+        let Some(above) = folder.parent() else { return false };
+        match (self.real(folder), self.real(&above)) {
+            (Some(real), _) if real == folder => false,
+            (Some(real), Some(above)) => real.parent().as_ref() != Some(above),
+            _ => true,
+        }
     }
 
     pub(crate) fn path(&self, path: &AbsPath, access: Access, cover: Cover) -> Part {

@@ -182,6 +182,9 @@ impl Walk<'_> {
             "shopt" | "setopt" => {
                 let all = super::call::text(&call.fields);
                 let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
+                // Another shell's options have other names.
+                let known = |field: &Field| field.text().filter(|_| name == "shopt").map(str::to_owned);
+                after.globs(arguments.iter().map(known));
                 if !texts.is_some_and(|texts| name == "shopt" && settings::shopt_is_harmless(&texts)) {
                     self.opaque(excerpt(&all), OpaqueReason::Redefinition);
                 }

@@ -17,6 +17,8 @@ pub(super) struct Effects {
     pub(super) moves: bool,
     /// Variables that are not known by name.
     pub(super) assigns: bool,
+    /// What patterns match.
+    pub(super) globs: bool,
     /// Variables, and whether they are assigned numbers only.
     pub(super) names: BTreeMap<String, bool>,
 }
@@ -24,7 +26,7 @@ pub(super) struct Effects {
 impl Effects {
     /// Nothing.
     pub(super) fn is_empty(&self) -> bool {
-        !self.moves && !self.assigns && self.names.is_empty()
+        !self.moves && !self.assigns && !self.globs && self.names.is_empty()
     }
 
     fn assign(&mut self, name: &str, numeric: bool) {
@@ -85,7 +87,10 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
                         "read" | "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "mapfile"
                         | "readarray" | "let" | "getopts" | "printf" | "set" | "shift",
                     ) => effects.assigns = true,
-                    Some("eval" | "source" | ".") => (effects.moves, effects.assigns) = (true, true),
+                    Some("eval" | "source" | ".") => {
+                        (effects.moves, effects.assigns, effects.globs) = (true, true, true);
+                    }
+                    Some("shopt" | "setopt") => effects.globs = true,
                     Some(_) => {}
                     None => (effects.moves, effects.assigns) = (true, effects.assigns),
                 }

@@ -57,7 +57,7 @@ impl Walk<'_> {
                 Piece::Plain(text) if !text.is_ascii() && text.contains(hidden::is_blank) => {
                     self.opaque(text, OpaqueReason::HiddenCharacter);
                 }
-                Piece::Plain(_) | Piece::Quoted(_) | Piece::Either { .. } | Piece::Glob => {}
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Either { .. } | Piece::Glob { .. } => {}
                 Piece::Command { list, label, .. } | Piece::Process { list, label } => {
                     self.subshell(list, Context::Substitution((*label).to_owned()), state)?;
                 }

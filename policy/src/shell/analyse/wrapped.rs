@@ -269,6 +269,7 @@ impl Walk<'_> {
     /// A shell: the script behind `-c`, a script file, or its input.
     fn shell(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         let (mut script_given, mut from_input, mut only_wraps, mut at) = (false, false, true, 1);
+        let mut state = state.clone();
         while let Some(field) = call.fields.get(at) {
             let Some(option) = field.text() else { break };
             match option {
@@ -294,7 +295,10 @@ impl Walk<'_> {
                     from_input |= letters.contains('s');
                     only_wraps &= letters.chars().all(|letter| "ceuxnv".contains(letter));
                     // `-o name`, `-O name` take the next word.
-                    at += letters.matches(['o', 'O']).count();
+                    let names = letters.matches(['o', 'O']).count();
+                    let given = call.fields.iter().skip(at + 1).take(names);
+                    state.globs(given.map(|field| field.text().map(str::to_owned)));
+                    at += names;
                 }
                 _ => break,
             }
@@ -304,7 +308,7 @@ impl Walk<'_> {
             let label = text(call.fields.get(..at.min(call.fields.len())).unwrap_or_default());
             let arguments = call.fields.get(at + 1..).unwrap_or_default().to_vec();
             let script = call.fields.get(at).cloned();
-            self.script(script.as_ref(), &label, call, state, &arguments)?;
+            self.script(script.as_ref(), &label, call, &state, &arguments)?;
             return Ok(only_wraps && script.is_some_and(|script| script.text().is_some()));
         }
         match call.fields.get(at).filter(|_| !from_input) {
@@ -312,7 +316,7 @@ impl Walk<'_> {
                 self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
             }
             Some(file) => {
-                let mut files = Files::new(state);
+                let mut files = Files::new(&state);
                 files.field(file, Access::Read);
                 let found = files.found;
                 if let Some(command) = self.analysis.commands.get_mut(index) {
@@ -322,7 +326,7 @@ impl Walk<'_> {
                     self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
                 }
             }
-            None => return self.script_from_input(name, call, state),
+            None => return self.script_from_input(name, call, &state),
         }
         Ok(false)
     }

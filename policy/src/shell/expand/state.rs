@@ -17,6 +17,10 @@ pub(in crate::shell) struct State {
     pub(in crate::shell) directories: Vec<AbsPath>,
     /// It may also be in another one.
     pub(in crate::shell) elsewhere: bool,
+    /// A wildcard may match a dot at the beginning of a name: `dotglob`.
+    pub(in crate::shell) dots: bool,
+    /// A pattern may match names in other letters: `nocaseglob`.
+    pub(in crate::shell) any_case: bool,
     /// The shell may be one that knows less than bash.
     pub(in crate::shell) plain: bool,
     /// On another machine, or in a container: its files are not ours.
@@ -32,6 +36,8 @@ impl State {
         Self {
             directories: vec![context.cwd.clone()],
             elsewhere: false,
+            dots: false,
+            any_case: false,
             plain: false,
             remote: false,
             functions: Rc::default(),
@@ -44,6 +50,8 @@ impl State {
         if Rc::strong_count(&self.variables) > 1 {
             budget.spend(self.variables.len())?;
         }
+        // Whatever it holds, it makes wildcards match dots.
+        self.dots |= name == "GLOBIGNORE";
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
         Ok(())
     }
@@ -74,6 +82,15 @@ impl State {
         }
     }
 
+    /// Options of the shell were changed, among them perhaps what its patterns match; `None` is a word that is not known.
+    pub(in crate::shell) fn globs(&mut self, names: impl IntoIterator<Item = Option<impl AsRef<str>>>) {
+        for name in names {
+            let name = name.as_ref().map(AsRef::as_ref);
+            self.dots |= name.is_none_or(|name| name == "dotglob");
+            self.any_case |= name.is_none_or(|name| name == "nocaseglob");
+        }
+    }
+
     /// What holds after one of two ways was taken.
     pub(in crate::shell) fn either(mut self, other: Self, budget: &mut Budget) -> Read<Self> {
         if self == other {
@@ -85,6 +102,8 @@ impl State {
             }
         }
         self.elsewhere |= other.elsewhere;
+        self.dots |= other.dots;
+        self.any_case |= other.any_case;
         if self.directories.len() > CANDIDATES {
             self.directories.truncate(CANDIDATES);
             self.elsewhere = true;
@@ -134,12 +153,35 @@ pub(in crate::shell) struct Text {
 }
 
 impl Text {
+    /// Makes each letter of a name with wildcards match any: it may be written otherwise.
+    pub(super) fn forget_case(&mut self) {
+        if !self.glob {
+            return;
+        }
+        let segments: Vec<String> = self.text.split('/').map(any_case).collect();
+        self.text = segments.join("/");
+    }
+
     pub(super) fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             glob: false,
         }
     }
+}
+
+/// A segment of a pattern with `?` for each letter, if it holds a wildcard.
+fn any_case(segment: &str) -> String {
+    if !segment.contains(['*', '?']) {
+        return segment.to_owned();
+    }
+    let mut out = String::new();
+    let mut escaped = false;
+    for c in segment.chars() {
+        out.push(if c.is_alphabetic() && !escaped { '?' } else { c });
+        escaped = c == '\\' && !escaped;
+    }
+    out
 }
 
 impl Value {

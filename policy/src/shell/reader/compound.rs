@@ -330,7 +330,7 @@ impl Reader<'_> {
             } else {
                 // Not a text: the pieces are kept for what runs in them, and a glob makes the word uncertain.
                 pieces.push(Piece::Plain(format!("{}=", assignment.name)));
-                pieces.push(Piece::Glob);
+                pieces.push(Piece::Glob { open: true });
                 pieces.extend(assignment.value.pieces);
                 pieces.extend(assignment.elements.into_iter().flat_map(|element| element.pieces));
             }

@@ -90,7 +90,10 @@ impl Reader<'_> {
                 }
                 ('|', Until::Regex) if open > 0 || !self.sees("||") => self.take_into(&mut pieces, quoted),
                 ('<' | '>' | '&' | ';' | ' ', Until::Regex) if open > 0 => self.take_into(&mut pieces, quoted),
-                ('(', Until::Word) if ends_with_glob(&pieces) => pieces.extend(self.extended_glob()?),
+                ('(', Until::Word) if ends_with_glob(&pieces) => {
+                    let operator = take_operator(&mut pieces);
+                    pieces.extend(self.extended_glob(operator)?);
+                }
                 (c, Until::Word | Until::Regex) if is_meta(c) => {
                     return if open == 0 { Ok(pieces) } else { Err(Fault::Syntax) };
                 }
@@ -237,14 +240,17 @@ impl Reader<'_> {
         })
     }
 
-    /// An extended glob: dropped, but what it substitutes is kept.
-    fn extended_glob(&mut self) -> Read<Vec<Piece>> {
+    /// An extended glob behind its operator: dropped, but what it substitutes is kept.
+    fn extended_glob(&mut self, operator: Option<char>) -> Read<Vec<Piece>> {
         self.deeper(|reader| {
-            let mut found = vec![Piece::Glob];
+            // `?(…)` and `*(…)` may stand for nothing.
+            let mut open = !matches!(operator, Some('@' | '+' | '!'));
+            let mut found = Vec::new();
             reader.bump();
             loop {
                 reader.budget.spend(1)?;
                 let inner = reader.pieces(Until::Word)?;
+                open |= !begins_with_letter(&inner);
                 found.extend(
                     inner
                         .into_iter()
@@ -253,13 +259,14 @@ impl Reader<'_> {
                 match reader.peek() {
                     Some(')') => {
                         reader.bump();
+                        found.insert(0, Piece::Glob { open });
                         return Ok(found);
                     }
                     Some('|') => {
                         reader.bump();
                     }
                     // A group without an operator before it.
-                    Some('(') => found.extend(reader.extended_glob()?),
+                    Some('(') => found.extend(reader.extended_glob(None)?),
                     _ => return Err(Fault::Syntax),
                 }
             }
@@ -522,6 +529,27 @@ fn push(pieces: &mut Vec<Piece>, c: char, quoted: bool) {
 
 fn ends_with_glob(pieces: &[Piece]) -> bool {
     matches!(pieces.last(), Some(Piece::Plain(text)) if text.ends_with(['?', '*', '+', '@', '!']))
+}
+
+/// Takes the operator of an extended glob off the text before it.
+fn take_operator(pieces: &mut Vec<Piece>) -> Option<char> {
+    let Some(Piece::Plain(text)) = pieces.last_mut() else {
+        return None;
+    };
+    let operator = text.pop();
+    if text.is_empty() {
+        pieces.pop();
+    }
+    operator
+}
+
+/// Whether one of the texts of an extended glob begins with a character that is itself, and no dot.
+fn begins_with_letter(pieces: &[Piece]) -> bool {
+    match pieces.first() {
+        Some(Piece::Plain(text)) => !text.starts_with(['.', '*', '?', '[', '~']),
+        Some(Piece::Quoted(text)) => !text.is_empty() && !text.starts_with('.'),
+        _ => false,
+    }
 }
 
 /// The offset of the closing character that belongs to an opening one before `text`, quotes and escapes respected.
