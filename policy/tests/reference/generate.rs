@@ -52,7 +52,7 @@ const FILES: &[&str] = &[
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(61) {
+    match dice.below(66) {
         0 | 1 => "git status".to_owned(),
         2 => "git push origin main".to_owned(),
         3 => "git -C src push origin".to_owned(),
@@ -102,6 +102,11 @@ fn simple_command(dice: &mut Dice) -> String {
         54 => "echo x > $X/.git/hooks/a".to_owned(),
         55 => format!("npm test --prefix={}", dice.of(&["src", "../x"])),
         57 => format!("rm -r {one}"),
+        61 => "npm --silent run build".to_owned(),
+        62 => "npm -w a run build".to_owned(),
+        63 => "foo -v x y".to_owned(),
+        64 => "foo -v $X y".to_owned(),
+        65 => "git -C src push -q origin main".to_owned(),
         58 => "echo x > /dev/tcp/b.a.test/80".to_owned(),
         59 => "cat < /dev/udp/c.b.a.test/53".to_owned(),
         _ => format!("cat < {one}"),
