@@ -18,6 +18,7 @@ mod executing;
 mod expand;
 mod files;
 mod git;
+pub(crate) mod globals;
 mod hidden;
 mod options;
 mod own;

@@ -200,9 +200,13 @@ impl World<'_> {
 
     /// A deny or ask that the command would meet if a word of it became what it might.
     fn perhaps_denied(&self, command: &Command) -> Option<RuleId> {
-        let pieces = texts::pieces(command)?;
-        let known: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        let pieces = texts::pieces(command);
+        let known: Vec<Vec<&str>> = pieces
+            .iter()
+            .map(|pieces| pieces.iter().map(String::as_str).collect())
+            .collect();
         let first = known
+            .first()?
             .first()
             .and_then(|piece| piece.split(' ').next())
             .unwrap_or_default();
@@ -212,7 +216,11 @@ impl World<'_> {
         ids.extend(with_expressions);
         ids.sort_unstable();
         ids.dedup();
-        let meets = |effect| self.shell_rule(&ids, effect, |pattern| pattern.may_match(&known));
+        let meets = |effect| {
+            self.shell_rule(&ids, effect, |pattern| {
+                known.iter().any(|pieces| pattern.may_match(pieces))
+            })
+        };
         meets(Effect::Deny)
             .or_else(|| self.perhaps_on_condition(&ids, Effect::Deny, first, command))
             .or_else(|| meets(Effect::Ask))

@@ -1,13 +1,19 @@
 //! The texts of a command that rules on commands are compared with.
 //!
 //! An allow sees the command as written and in canonical form; a deny or ask also sees every harmless-looking variation
-//! of it: quotes gone, the program without its folder, assignments in front or not, git's global options gone. So a
-//! variation can lose an allow but never a deny.
+//! of it: quotes gone, the program without its folder, assignments in front or not, options in front of the words that a
+//! rule names gone (`spelled`). So a variation can lose an allow but never a deny.
+
+mod spelled;
 
 use crate::{
     Effect,
     rule::TextPattern,
-    shell::{Analysis, Command, CommandClass, OpaqueReason, Word, quote},
+    shell::{
+        Analysis, Command, CommandClass, OpaqueReason, Word,
+        globals::{Front, front},
+        quote,
+    },
 };
 
 /// Names that well-known programs look at begin or end so. A variable that is already exported reaches them even when it is
@@ -198,8 +204,10 @@ pub(super) fn with_any_program(command: &Command, words: usize) -> String {
 
 /// What a deny or ask is compared with.
 pub(super) fn wide(command: &Command) -> Vec<String> {
-    let of_git = command.program_name().is_some_and(|name| name.starts_with("git-"));
-    if is_plain(command) && !of_git {
+    let more = |name: &str| {
+        name.starts_with("git-") || spelled::has_options_in_front(name, command.words.get(1..).unwrap_or_default())
+    };
+    if is_plain(command) && !command.program_name().is_some_and(more) {
         return vec![command.text.clone()];
     }
     all_wide(command)
@@ -221,13 +229,20 @@ fn all_wide(command: &Command) -> Vec<String> {
                 .collect::<Vec<_>>()
         };
         spellings.push(with(rest));
-        if name == "git" {
-            spellings.push(with(without_git_options(rest)));
-        }
+        let spelled = spelled::without_options(&name, rest).spellings;
+        spellings.extend(spelled.iter().map(|rest| with(rest)));
         // `git-push`, as it lies in git's own folder.
         if let Some(verb) = name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
             let git = [Word::Literal("git".to_owned()), Word::Literal(verb.to_owned())];
-            spellings.push(git.into_iter().chain(rest.iter().cloned()).collect());
+            let words: Vec<Word> = git.into_iter().chain(rest.iter().cloned()).collect();
+            let program = words.first().cloned();
+            let spelled = spelled::without_options("git", words.get(1..).unwrap_or_default()).spellings;
+            spellings.push(words);
+            spellings.extend(
+                spelled
+                    .into_iter()
+                    .map(|rest| program.iter().cloned().chain(rest).collect()),
+            );
         }
     }
     let mut out = vec![command.text.clone()];
@@ -266,17 +281,41 @@ fn known_beginning(source: &str) -> Option<&str> {
     Some(before).filter(|before| !before.is_empty() || named)
 }
 
-/// The known pieces of a command that holds words only known at run time; `None` if it holds none.
-pub(super) fn pieces(command: &Command) -> Option<Vec<String>> {
+/// The known pieces of a command that holds words only known at run time, in each of its spellings; none if it holds no
+/// such words.
+///
+/// A command with more options than are looked through counts as a program with unknown words.
+pub(super) fn pieces(command: &Command) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = pieces_of(&command.words).into_iter().collect();
+    let Some((Word::Literal(program), rest)) = command.words.split_first() else {
+        return all;
+    };
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let spelled = spelled::without_options(name, rest);
+    if spelled.too_many {
+        all.push(vec![format!("{name} "), String::new()]);
+    }
+    if !all.is_empty() {
+        let with = |rest: Vec<Word>| {
+            std::iter::once(Word::Literal(name.to_owned()))
+                .chain(rest)
+                .collect::<Vec<_>>()
+        };
+        all.extend(spelled.spellings.into_iter().filter_map(|rest| pieces_of(&with(rest))));
+    }
+    all
+}
+
+fn pieces_of(words: &[Word]) -> Option<Vec<String>> {
     let unknown = |word: &Word| match word {
         Word::Literal(_) => false,
         Word::Dynamic { pattern, source } => !pattern || known_beginning(source).is_some(),
     };
-    if !command.words.iter().any(unknown) {
+    if !words.iter().any(unknown) {
         return None;
     }
     let mut pieces = vec![String::new()];
-    for (index, word) in command.words.iter().enumerate() {
+    for (index, word) in words.iter().enumerate() {
         let last = pieces.last_mut()?;
         if index > 0 {
             last.push(' ');
@@ -297,25 +336,12 @@ pub(super) fn pieces(command: &Command) -> Option<Vec<String>> {
 /// git's subcommand and what follows: `git -C x -c a=b push` is a push.
 fn without_git_options(rest: &[Word]) -> &[Word] {
     let mut rest = rest;
-    while let Some((Word::Literal(option), behind)) = rest.split_first() {
-        let takes_value = matches!(
-            option.as_str(),
-            "-C" | "-c"
-                | "--git-dir"
-                | "--work-tree"
-                | "--namespace"
-                | "--exec-path"
-                | "--super-prefix"
-                | "--config-env"
-                | "--attr-source"
-        );
-        if takes_value {
-            rest = behind.get(1..).unwrap_or_default();
-        } else if option.starts_with('-') {
-            rest = behind;
-        } else {
-            break;
-        }
+    while let Some((option, behind)) = rest.split_first() {
+        rest = match front("git", option) {
+            Front::Word => break,
+            Front::Valued => behind.get(1..).unwrap_or_default(),
+            Front::Flag | Front::Either => behind,
+        };
     }
     rest
 }

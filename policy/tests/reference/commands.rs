@@ -149,8 +149,8 @@ impl Judge<'_> {
 
     /// A deny or ask that the command would meet if its unknown words became what they might.
     fn perhaps_narrowed(&self, command: &Command) -> Option<Rule> {
-        let known = texts::with_gaps(command)?;
-        let meets = |effect| self.first_with(effect, |rule| rule.may_cover_command(&known));
+        let known = texts::with_gaps(command);
+        let meets = |effect| self.first_with(effect, |rule| known.iter().any(|known| rule.may_cover_command(known)));
         meets(Effect::Deny).or_else(|| meets(Effect::Ask))
     }
 

@@ -52,7 +52,7 @@ const FILES: &[&str] = &[
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(63) {
+    match dice.below(69) {
         0 | 1 => "git status".to_owned(),
         61 | 62 => format!(
             "git -C {} {}",
@@ -117,10 +117,15 @@ fn simple_command(dice: &mut Dice) -> String {
         54 => "echo x > $X/.git/hooks/a".to_owned(),
         55 => format!("npm test --prefix={}", dice.of(&["src", "../x"])),
         57 => format!("rm -r {one}"),
+        64 => "npm --silent run build".to_owned(),
+        65 => "npm -w a run build".to_owned(),
+        66 => "foo -v x y".to_owned(),
+        67 => "foo -v $X y".to_owned(),
+        68 => "git -C src push -q origin main".to_owned(),
         58 => "echo x > /dev/tcp/b.a.test/80".to_owned(),
         59 => "cat < /dev/udp/c.b.a.test/53".to_owned(),
         60 => "git stash".to_owned(),
-        61 => "git checkout main".to_owned(),
+        63 => "git checkout main".to_owned(),
         _ => format!("cat < {one}"),
     }
 }

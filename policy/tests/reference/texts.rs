@@ -1,5 +1,5 @@
 //! The texts that a command is compared as, restated: an allow sees it as written and in canonical form, a deny or ask also
-//! without quotes, without the program's folder, with and without assignments, and without git's global options.
+//! without quotes, without the program's folder, with and without assignments, and without options in front of other words.
 
 use portcullis_policy::shell::{Command, Word, quote};
 
@@ -52,6 +52,7 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
         let mut words = command.words.clone();
         words[0] = Word::Literal(name.clone());
         spellings.push(words.clone());
+        spellings.extend(left_out(&words, 1, 3));
         if name == "git" {
             while words.len() > 1 && words[1].literal().is_some_and(|word| word.starts_with('-')) {
                 let takes_value = words[1].literal() == Some("-C");
@@ -60,7 +61,6 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
                     words.remove(1);
                 }
             }
-            spellings.push(words.clone());
             forced = force_pushes(&words);
         }
     }
@@ -75,6 +75,48 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
     let with: Vec<String> = texts.iter().map(|text| format!("{front}{text}")).collect();
     texts.extend(with);
     texts
+}
+
+/// The words without one or more options that stand at `at`, and without options further behind as long as no more than
+/// `words` words stand before them. An option may have the next word as its value; of those that the generator has, it is
+/// known of git's `-C`, npm's `-w` and npm's `--silent` whether they do.
+fn left_out(line: &[Word], at: usize, words: usize) -> Vec<Vec<Word>> {
+    let is_option = |place: usize| {
+        let text = match line.get(place) {
+            Some(Word::Literal(text)) => text.as_str(),
+            Some(Word::Dynamic { source, .. }) => source.trim_start_matches('"'),
+            None => "",
+        };
+        text.len() > 1 && text.starts_with('-')
+    };
+    if at >= line.len() {
+        return Vec::new();
+    }
+    if !is_option(at) {
+        return if words == 0 {
+            Vec::new()
+        } else {
+            left_out(line, at + 1, words - 1)
+        };
+    }
+    let text = line[at].literal().unwrap_or_default();
+    let program = line[0].literal().unwrap_or_default();
+    let with_value = at + 1 < line.len() && !is_option(at + 1) && !text.contains('=') && text != "--";
+    let lengths: &[usize] = match (program, text) {
+        ("npm", "--silent") => &[1],
+        ("git", "-C") | ("npm", "-w") if with_value => &[2],
+        _ if with_value => &[1, 2],
+        _ => &[1],
+    };
+    let mut all = Vec::new();
+    for length in lengths {
+        let shorter = [&line[..at], &line[at + length..]].concat();
+        if shorter.len() > at {
+            all.extend(left_out(&shorter, at, words));
+            all.push(shorter);
+        }
+    }
+    all
 }
 
 /// A force push in the words that people write in rules: one text per branch. The generator has `-f` and `+branch`.
@@ -99,20 +141,29 @@ fn force_pushes(words: &[Word]) -> Vec<String> {
         .collect()
 }
 
-/// The command with `\0` for each word that is only known at run time; `None` if there is none.
-pub(crate) fn with_gaps(command: &Command) -> Option<String> {
+/// The command, and its spellings without options, with `\0` for each word that is only known at run time; none if there is
+/// no such word.
+pub(crate) fn with_gaps(command: &Command) -> Vec<String> {
     let unknown = |word: &Word| matches!(word, Word::Dynamic { .. });
-    command.words.iter().any(unknown).then(|| {
-        let words: Vec<&str> = command
-            .words
+    let mut all = vec![command.words.clone()];
+    if let Some(Word::Literal(program)) = command.words.first() {
+        let mut words = command.words.clone();
+        words[0] = Word::Literal(program.rsplit('/').next().unwrap().to_owned());
+        all = left_out(&words, 1, 3);
+        all.push(words);
+    }
+    if !command.words.iter().any(unknown) {
+        return Vec::new();
+    }
+    let shown = all.iter().map(|words| {
+        let words: Vec<&str> = words
             .iter()
-            .enumerate()
-            .map(|(at, word)| match word {
+            .map(|word| match word {
                 Word::Dynamic { .. } => "\0",
-                Word::Literal(text) if at == 0 => text.rsplit('/').next().unwrap(),
                 Word::Literal(text) => text,
             })
             .collect();
         words.join(" ")
-    })
+    });
+    shown.collect()
 }

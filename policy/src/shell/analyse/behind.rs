@@ -273,6 +273,7 @@ impl Walk<'_> {
                 choices: vec![choice],
                 exact: false,
                 numeric: false,
+                hash: false,
             });
         }
         state.set("PARALLEL_ARGUMENT", known, &mut self.budget)?;

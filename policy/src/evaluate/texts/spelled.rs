@@ -1,0 +1,132 @@
+//! The spellings of a command without the options in front of the words that a rule names.
+//!
+//! `npm --silent publish`, `kubectl -n prod delete pod x` and `git reset -q --hard` are what `Bash(npm publish *)`,
+//! `Bash(kubectl delete *)` and `Bash(git reset --hard *)` speak about. Denies and asks see the command without such options;
+//! allows see only what is written. Which options have a value is known by `shell::globals`; one that is not listed is read
+//! both ways.
+
+use std::collections::BTreeSet;
+
+use crate::shell::{
+    Word,
+    globals::{Front, front},
+};
+
+/// Words that are kept before a rule's own: `gcloud compute instances --zone z delete`.
+const MOST_KEPT: usize = 3;
+/// Most words in which options are looked for.
+const MOST_WORDS: usize = 128;
+/// Most spellings of one command.
+const MOST_SPELLINGS: usize = 256;
+
+/// A command's arguments without some of the options in front.
+#[derive(Debug, Default)]
+pub(super) struct Spelled {
+    /// Each without the program's name.
+    pub(super) spellings: Vec<Vec<Word>>,
+    /// There are more options than are looked through: what stands behind them could be anything.
+    pub(super) too_many: bool,
+}
+
+/// Whether a command has such spellings at all.
+pub(super) fn has_options_in_front(program: &str, rest: &[Word]) -> bool {
+    let before_last = rest.split_last().map(|(_, before)| before).unwrap_or_default();
+    before_last.iter().any(|word| front(program, word) != Front::Word)
+}
+
+/// The spellings of a program's arguments. Those as written are not among them.
+pub(super) fn without_options(program: &str, rest: &[Word]) -> Spelled {
+    let mut spelled = Spelled::default();
+    // What is kept of the words so far (their places), where the rest begins, and whether an option was left out just before.
+    let mut open: Vec<(Vec<usize>, usize, bool)> = vec![(Vec::new(), 0, false)];
+    let mut seen = BTreeSet::new();
+    while let Some((kept, at, left_out)) = open.pop() {
+        let Some(word) = rest.get(at) else { continue };
+        if !seen.insert((kept.clone(), at, left_out)) {
+            continue;
+        }
+        if seen.len() > MOST_SPELLINGS || at > MOST_WORDS {
+            spelled.too_many = true;
+            break;
+        }
+        if left_out {
+            let kept = kept.iter().filter_map(|place| rest.get(*place));
+            let behind = rest.get(at..).unwrap_or_default();
+            spelled.spellings.push(kept.chain(behind).cloned().collect());
+        }
+        let is = front(program, word);
+        // A value that looks like an option may be one.
+        let value = rest.get(at + 1).is_some_and(|next| front(program, next) == Front::Word);
+        match is {
+            Front::Word if kept.len() < MOST_KEPT => {
+                let mut kept = kept;
+                kept.push(at);
+                open.push((kept, at + 1, false));
+            }
+            Front::Word => {}
+            Front::Valued if value => open.push((kept, at + 2, true)),
+            Front::Flag | Front::Valued => open.push((kept, at + 1, true)),
+            Front::Either => {
+                if value {
+                    open.push((kept.clone(), at + 2, true));
+                }
+                open.push((kept, at + 1, true));
+            }
+        }
+    }
+    spelled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(line: &str) -> Vec<String> {
+        let words: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();
+        let (program, rest) = words.split_first().unwrap();
+        let spelled = without_options(program.literal().unwrap(), rest);
+        assert!(!spelled.too_many);
+        let texts = spelled.spellings.iter().map(|words| {
+            let texts: Vec<&str> = words.iter().filter_map(Word::literal).collect();
+            texts.join(" ")
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn options_are_left_out_up_to_each_word() {
+        assert_eq!(told("npm --silent publish"), ["publish"]);
+        assert_eq!(told("npm -w a publish x"), ["publish x"]);
+        assert_eq!(
+            told("cargo +nightly --offline publish"),
+            ["--offline publish", "publish"]
+        );
+        assert_eq!(
+            told("git -C x reset -q --hard y"),
+            ["reset -q --hard y", "reset --hard y", "reset y"]
+        );
+        assert_eq!(
+            told("aws --profile p s3 --region r rm x"),
+            ["s3 --region r rm x", "s3 rm x"]
+        );
+    }
+
+    #[test]
+    fn an_option_that_is_not_listed_is_read_both_ways() {
+        let texts = told("npm --unheard-of a publish");
+        assert!(texts.contains(&"publish".to_owned()) && texts.contains(&"a publish".to_owned()));
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_command_that_ends_with_options_or_has_none() {
+        assert!(told("git push --force").is_empty());
+        assert!(told("git push origin main").is_empty());
+    }
+
+    #[test]
+    fn more_options_than_are_looked_through_are_said_to_be_too_many() {
+        let words: Vec<Word> = (0..200).map(|_| Word::Literal("-x".to_owned())).collect();
+        let words = [words, vec![Word::Literal("publish".to_owned())]].concat();
+        assert!(without_options("npm", &words).too_many);
+    }
+}
