@@ -29,7 +29,7 @@ fn rules_of_claude_code_cover_what_its_program_was_seen_to_cover() {
         // rule here is kept as widely as its writer may have meant it.
         ("Bash(git:* push)", "git x push", false, true),
         // Accepted without effect by the agent; as a deny it must not be lost where it means something.
-        ("Bash(:*)", "ls", false, false),
+        ("Bash(:*)", "ls", false, true),
         ("Write(src/**)", "src/a", false, true),
         ("MultiEdit(src/**)", "src/a", false, true),
         ("NotebookEdit(src/**)", "src/a", false, true),
