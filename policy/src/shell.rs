@@ -130,6 +130,12 @@ impl Command {
         executing::option(self)
     }
 
+    /// Operands that are code which the command runs, such as test files, or that it hands to a formatter: `pytest tests/a.py`.
+    #[must_use]
+    pub fn code_operands(&self) -> Vec<&str> {
+        executing::code(self)
+    }
+
     /// Files that a program which is not known may write, by the usual names of such options: `--output x`, `-o x`.
     ///
     /// Nothing for programs whose options are known: what they write is in `files`.

@@ -324,7 +324,8 @@ impl World<'_> {
     fn covered_by_text(&self, command: &Command, suspended: bool) -> Option<RuleId> {
         let narrow = texts::narrow(command);
         let ids = self.rules.index().commands(narrow.iter().map(String::as_str));
-        let escapes = escapes(command);
+        let leads_elsewhere = |text: &str| self.resolve(text).is_none_or(|path| !self.is_inside(&path));
+        let escapes = escapes(command) || command.code_operands().into_iter().any(leads_elsewhere);
         let exact_first = |id: &RuleId| {
             let exact = matches!(self.rule(*id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact());
             (!exact, *id)

@@ -157,6 +157,12 @@ fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
         if command.class == CommandClass::ChangeDirectory {
             needed.paths(commands::folder_of_cd(workspace, command));
         }
+        needed.paths(
+            command
+                .code_operands()
+                .into_iter()
+                .filter_map(|text| resolve(workspace, text)),
+        );
         needed.paths(command.files.iter().filter_map(|access| match &access.target {
             FileTarget::Path(path) => Some(path.clone()),
             FileTarget::Pattern { folder, .. } => Some(folder.clone()),

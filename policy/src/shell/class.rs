@@ -248,6 +248,33 @@ fn listed_escape(program: &programs::Program, arguments: &[Word]) -> Option<Esca
     by_option.or_else(by_value).or_else(by_word)
 }
 
+/// Whether a text in SQL can reach files other than the data base that is named.
+fn reaches_files(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    // `attach` is a word of its own: `attachments` is a table.
+    let attaches = lower
+        .split("attach")
+        .skip(1)
+        .any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
+    attaches
+        || [
+            "writefile",
+            "readfile",
+            "vacuum",
+            "load_extension",
+            "edit",
+            "fsdir",
+            "zipfile",
+            "lsdir",
+        ]
+        .iter()
+        .any(|call| {
+            lower.contains(call)
+                && (*call != "vacuum" || lower.contains("into"))
+                && (*call != "edit" || lower.contains("edit("))
+        })
+}
+
 fn is_option(text: &str) -> bool {
     text.len() > 1 && text.starts_with('-')
 }
@@ -281,6 +308,17 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             }),
         "awk" | "gawk" | "mawk" | "nawk" => script_that_writes(name, arguments, &parsed)
             .map(|script| Escape::new(script, "its program runs programs or writes files")),
+        // What stands behind `--` is for the compiler.
+        "cargo" if texts().any(|text| matches!(text, "clippy" | "rustc" | "rustdoc")) => {
+            let dashes = arguments.iter().position(|word| word.literal() == Some("--"))?;
+            listed_escape(programs::find("rustc")?, arguments.get(dashes + 1..)?)
+        }
+        "go" if operand(0) == Some("env") => texts()
+            .find(|text| matches!(*text, "-w" | "-u" | "--w" | "--u"))
+            .map(|text| Escape::new(text, "it changes the settings of every later call, programs among them")),
+        "curl" => texts()
+            .find(|text| text.contains("%output{"))
+            .map(|text| Escape::new(text, "what it prints is written to the file it names")),
         // `tar czf` without a dash: letters are options.
         "tar" | "gtar" | "bsdtar" => {
             let first = texts().next().unwrap_or_default();
@@ -296,8 +334,8 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             .enumerate()
             .filter(|(at, _)| parsed.operands.first() != Some(at))
             .filter_map(|(_, word)| word.literal())
-            .find(|text| text.lines().any(dots::is_open))
-            .map(|text| Escape::new(text, "a dot command that is not known to print and set only")),
+            .find(|text| text.lines().any(dots::is_open) || reaches_files(text))
+            .map(|text| Escape::new(text, "a dot command or a call that can read, write or load other files")),
         "psql" | "mysql" | "mariadb" => texts()
             .find(|text| {
                 let lower = text.to_ascii_lowercase();

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::{
     Command, Word,
+    class::base_name,
     data::{self, ByName, Remarked},
     options::{self, Attached},
     programs,
@@ -22,8 +23,14 @@ struct Executing {
     runs: &'static [Remarked],
     /// These do unless their value surely lies below the working directory.
     here: &'static [&'static str],
+    /// The same, where a value that is only known at run time is free.
+    loose: &'static [&'static str],
     /// Beginnings of values of `runs` with which nothing runs.
     free: &'static [&'static str],
+    /// The operands are code that is run.
+    code: bool,
+    /// Letters of options without a value, behind which another option may stand in the same word.
+    joined: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -33,7 +40,13 @@ struct Raw {
     #[serde(default)]
     here: String,
     #[serde(default)]
+    loose: String,
+    #[serde(default)]
     free: String,
+    #[serde(default)]
+    code: bool,
+    #[serde(default)]
+    joined: String,
     #[serde(default)]
     runs: BTreeMap<String, String>,
 }
@@ -53,7 +66,10 @@ static PROGRAMS: LazyLock<ByName<Executing>> = LazyLock::new(|| {
         let program: &'static Executing = data::keep(Executing {
             runs: data::remarked(raw.runs),
             here: data::words(&raw.here),
+            loose: data::words(&raw.loose),
             free: data::words(&raw.free),
+            code: raw.code,
+            joined: data::keep_text(&raw.joined),
         });
         entries.extend(data::words(&raw.names).iter().map(|name| (*name, program)));
     }
@@ -75,21 +91,19 @@ fn value<'w>(word: &'w str, option: &str) -> Option<Option<&'w str>> {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
     };
+    let long = |text: &str| text.starts_with("--");
     // Some tools take one dash or two before a long name.
     let long_with_one = !option.starts_with("--") && option.len() > 2 && name.strip_prefix('-') == Some(option);
     if name == option || long_with_one {
         return Some(value);
     }
     // `-r./x`.
-    let attached = word
-        .strip_prefix(option)
-        .filter(|_| option.len() == 2 && !word.starts_with("--"));
+    let attached = word.strip_prefix(option).filter(|_| option.len() == 2 && !long(word));
     attached.filter(|rest| !rest.is_empty()).map(Some)
 }
 
 /// Short options of a command with their values, also where their letters are joined; a value that is not known is empty.
-fn joined(name: &str, command: &Command) -> Vec<(String, String)> {
-    let arguments = command.words.get(1..).unwrap_or_default();
+fn joined(name: &str, arguments: &[Word]) -> Vec<(String, String)> {
     let Some(entry) = programs::find(name).filter(|entry| !entry.spec.one_dash) else {
         return Vec::new();
     };
@@ -110,24 +124,92 @@ fn joined(name: &str, command: &Command) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The program that a command runs, by its name, and the number of its first argument: `python3 -u -m pytest a` runs
+/// `pytest`.
+pub(super) fn behind_module(words: &[Word]) -> Option<(&str, usize)> {
+    let name = base_name(words.first()?.literal()?);
+    let python = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
+    if !python.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
+        return Some((name, 1));
+    }
+    let mut at = 1;
+    while let Some(text) = words.get(at).and_then(Word::literal) {
+        match text.strip_prefix('-') {
+            Some("W" | "X") => at += 2,
+            // `-mpytest`, `-um pytest`; what stands before has no value.
+            Some(letters)
+                if !letters.starts_with(['-', 'W', 'X']) && letters.contains('m') && !letters.contains('c') =>
+            {
+                let (_, attached) = letters.split_once('m')?;
+                return if attached.is_empty() {
+                    Some((words.get(at + 1)?.literal()?, at + 2))
+                } else {
+                    Some((attached, at + 1))
+                };
+            }
+            Some(letters) if !letters.is_empty() && !letters.starts_with('c') => at += 1,
+            _ => break,
+        }
+    }
+    Some((name, 1))
+}
+
+/// The operands of a command that are code it runs, and the files that it gives to a formatter behind `--`. Values of options
+/// are among them where they hold a slash.
+pub(super) fn code(command: &Command) -> Vec<&str> {
+    let Some((name, from)) = behind_module(&command.words) else {
+        return Vec::new();
+    };
+    let words = || {
+        command
+            .words
+            .iter()
+            .skip(from)
+            .map(|word| word.literal().unwrap_or_default())
+    };
+    let operands = |word: &&str| !word.is_empty() && !word.starts_with('-');
+    if name == "cargo" && words().any(|word| word == "fmt") {
+        return words().skip_while(|word| *word != "--").filter(operands).collect();
+    }
+    if !PROGRAMS.find(name).is_some_and(|program| program.code) {
+        return Vec::new();
+    }
+    // `tests/a.py::Case::test`
+    words()
+        .filter(operands)
+        .map(|word| word.split("::").next().unwrap_or(word))
+        .filter(|word| word.contains('/') || *word == "..")
+        .collect()
+}
+
 /// The first option of a command that runs something; `None` if there is none that is known.
 pub(super) fn option(command: &Command) -> Option<&'static str> {
-    let name = command.program_name()?;
+    let (name, from) = behind_module(&command.words)?;
     let program = PROGRAMS.find(name)?;
     // What stands behind `--` is for the script or test. A word that is only known at run time is no option here.
-    let words: Vec<&str> = command
+    let words: Vec<String> = command
         .words
         .iter()
-        .skip(1)
+        .skip(from)
         .map(|word| word.literal().unwrap_or_default())
         .take_while(|word| *word != "--")
+        .map(|word| {
+            let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+            let own = letters.map(|letters| letters.trim_start_matches(|c| program.joined.contains(c)));
+            own.filter(|own| !own.is_empty())
+                .map_or_else(|| word.to_owned(), |own| format!("-{own}"))
+        })
         .collect();
     // Letters that are joined: `make -Bf-`. Which of them takes a value is for the table of programs.
-    let joined = joined(name, command);
+    let joined = joined(name, command.words.get(from..).unwrap_or_default());
     words.iter().enumerate().find_map(|(at, word)| {
         let given = |option: &str| {
             if let Some(value) = value(word, option) {
-                return Some(value.or_else(|| words.get(at + 1).copied()).unwrap_or_default());
+                return Some(
+                    value
+                        .or_else(|| words.get(at + 1).map(String::as_str))
+                        .unwrap_or_default(),
+                );
             }
             let (_, value) = joined.iter().find(|(name, _)| at == 0 && name == option)?;
             Some(value.as_str())
@@ -139,6 +221,10 @@ pub(super) fn option(command: &Command) -> Option<&'static str> {
         runs.or_else(|| {
             let mut here = program.here.iter().copied();
             here.find(|option| given(option).is_some_and(|value| !is_below(value)))
+        })
+        .or_else(|| {
+            let mut loose = program.loose.iter().copied();
+            loose.find(|option| given(option).is_some_and(|value| !value.is_empty() && !is_below(value)))
         })
     })
 }
@@ -165,7 +251,7 @@ mod tests {
             let all = raw
                 .runs
                 .keys()
-                .chain([&raw.here])
+                .chain([&raw.here, &raw.loose])
                 .flat_map(|text| text.split_whitespace());
             for option in all {
                 assert!(
@@ -209,6 +295,20 @@ mod tests {
             ("pytest -k x", None),
             ("pytest -p x", Some("-p")),
             ("pytest -px", Some("-p")),
+            ("pytest -vp x", Some("-p")),
+            ("pytest -vs", None),
+            ("python3 -m pytest -p x", Some("-p")),
+            ("python3.12 -u -W ignore -mpytest -p x", Some("-p")),
+            ("python3 -m pytest -k x", None),
+            ("python3 a.py -m pytest -p x", None),
+            ("cargo nextest run --config-file /tmp/x", Some("--config-file")),
+            ("cargo nextest run --config-file a.toml", None),
+            ("cargo test --target /tmp/evil.json", Some("--target")),
+            ("cargo test --target x86_64-unknown-linux-gnu", None),
+            ("npm run build --workspace=/tmp/evil", Some("--workspace")),
+            ("npm run build --workspace=web", None),
+            ("mypy --install-types", Some("--install-types")),
+            ("just -c ./x", Some("-c")),
             ("pytest -p no:cacheprovider", None),
             ("pytest -c ci/pytest.ini", None),
             ("pytest -c /tmp/pytest.ini", Some("-c")),

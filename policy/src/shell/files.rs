@@ -6,7 +6,7 @@ mod network;
 mod special;
 
 use super::{
-    Access, FileAccess, Word, class,
+    Access, FileAccess, Word, class, executing,
     expand::{Field, State},
     options::{self, Attached, Parsed},
     programs::{self, Known, Program, Shape},
@@ -25,6 +25,11 @@ pub(super) const FROM_A_LIST: &str = "files that a list names";
 
 /// What the command `name` (without its folder) touches; `arguments` are the words after it.
 pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched {
+    // `python3 -m pytest` writes what `pytest` does.
+    let words: Vec<Word> = std::iter::once(Word::Literal(name.to_owned()))
+        .chain(arguments.iter().map(|field| field.word.clone()))
+        .filter(|_| name.starts_with("py"))
+        .collect();
     let mut call = Call {
         name,
         arguments,
@@ -32,7 +37,14 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
         files: Files::new(state),
         urls: Vec::new(),
     };
-    if matches!(name, "source" | ".") {
+    if let Some((module, from)) = executing::behind_module(&words).filter(|(_, from)| *from > 1) {
+        call.name = module;
+        call.arguments = arguments.get(from - 1..).unwrap_or_default();
+        let words: Vec<&Word> = call.arguments.iter().map(|field| &field.word).collect();
+        if let Some(known) = programs::know(module, words) {
+            call.known(known);
+        }
+    } else if matches!(name, "source" | ".") {
         if let Some(script) = call.argument(0) {
             call.file(script, Access::Read);
         }
@@ -106,6 +118,16 @@ impl<'a> Call<'a> {
         for value in self.values(program.lists) {
             self.attached(&value, Access::Read);
             self.files.unknown(FROM_A_LIST, Access::Read);
+        }
+        for value in self.values(program.prefixed) {
+            let field = self.value_field(&value);
+            match field.as_ref().and_then(Field::text) {
+                Some(text) => {
+                    let file = text.rsplit([':', '=']).next().unwrap_or(text).to_owned();
+                    self.attached(&Attached::Text(file), Access::Write);
+                }
+                None => self.attached(&Attached::Unknown, Access::Write),
+            }
         }
         for value in self.values(program.hosts) {
             if let Some(field) = self.value_field(&value) {

@@ -146,7 +146,8 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
             "archive" => &["-o"],
             _ => &[][..],
         };
-        if let Some(found) = short.iter().find(|short| text.starts_with(*short)) {
+        let meant = |short: &&&str| text.starts_with(**short) || in_cluster(verb, text, short).is_some();
+        if let Some(found) = short.iter().find(meant) {
             return Some((*found).to_owned());
         }
     }
@@ -156,6 +157,9 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
         ("bisect", "run") | ("submodule", "foreach") | ("remote-ext" | "filter-branch" | "daemon" | "instaweb", _) => {
             Some(format!("{verb} {second}").trim_end().to_owned())
         }
+        ("merge-index", _) if !words.iter().any(|word| word.literal() == Some("git-merge-one-file")) => {
+            Some(verb.to_owned())
+        }
         // `ext::sh -c …` as a repository's address.
         _ => words
             .iter()
@@ -163,6 +167,23 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
             .find(|text| text.starts_with("ext::") || text.starts_with("fd::"))
             .map(str::to_owned),
     }
+}
+
+/// What follows a short option that stands behind others in one word: `./x` of `-ix./x`.
+fn in_cluster<'t>(verb: &str, text: &'t str, option: &str) -> Option<&'t str> {
+    let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    let letter = option.strip_prefix('-')?.chars().next()?;
+    // Letters behind which the rest of the word is a value.
+    let valued = match verb {
+        "grep" => "efmABC",
+        "rebase" => "sXSC",
+        "clone" => "bojr",
+        "format-patch" => "nv",
+        "fetch" | "pull" | "push" => "ojsX",
+        _ => "",
+    };
+    let at = letters.find(|c| c == letter || valued.contains(c))?;
+    letters.get(at..)?.strip_prefix(letter)
 }
 
 /// A command that git is told to run.
@@ -238,19 +259,32 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
             let short = options
                 .iter()
                 .find(|option| option.len() == 2 && text.starts_with(**option));
-            short.copied().filter(|_| text.len() > 2 && !text.starts_with("--"))
+            let attached = short.copied().filter(|_| text.len() > 2 && !text.starts_with("--"));
+            attached.or_else(|| {
+                let mut letters = options.iter().copied().filter(|option| option.len() == 2);
+                letters.find(|option| in_cluster(verb, text, option).is_some())
+            })
         }) else {
             continue;
         };
         match (text.split_once('='), text.strip_prefix(option)) {
             (Some((_, value)), _) if text.starts_with("--") => out_script(&mut script, value),
             (_, Some(value)) if option.len() == 2 && !value.is_empty() => out_script(&mut script, value),
+            (_, None) if in_cluster(verb, text, option).is_some_and(|value| !value.is_empty()) => {
+                out_script(&mut script, in_cluster(verb, text, option).unwrap_or_default());
+            }
             _ => script(rest.get(at + 1), whole),
         }
     }
     let first = rest.first().and_then(Word::literal).unwrap_or_default();
     match (verb, first) {
         ("bisect", "run") => out.push(Told::Program(split.rest + 1)),
+        ("merge-index", _) => {
+            let options = rest
+                .iter()
+                .take_while(|word| word.literal().is_some_and(|text| text.starts_with('-')));
+            out.push(Told::Program(split.rest + options.count()));
+        }
         ("submodule", _) => {
             if let Some(at) = rest.iter().position(|word| word.literal() == Some("foreach")) {
                 let options = |word: &&Word| word.literal().is_some_and(|text| text.starts_with("--"));

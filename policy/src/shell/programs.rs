@@ -89,6 +89,8 @@ pub(super) struct Program {
     pub(super) removes: &'static [&'static str],
     /// Options whose value is a file that is written.
     pub(super) writes: &'static [&'static str],
+    /// Options whose value names a file that is written behind a colon or `=`: `--cov-report=html:DIR`.
+    pub(super) prefixed: &'static [&'static str],
     /// Options whose value is a host or an address.
     pub(super) hosts: &'static [&'static str],
     /// What it writes is its product, made from what lies there.
@@ -136,6 +138,8 @@ struct Raw {
     #[serde(default)]
     writes: String,
     #[serde(default)]
+    prefixed: String,
+    #[serde(default)]
     hosts: String,
     #[serde(default)]
     products: bool,
@@ -162,6 +166,7 @@ const FILES: &[(&str, &str)] = &[
     ("looking", include_str!("../../data/programs/looking.toml")),
     ("media", include_str!("../../data/programs/media.toml")),
     ("network", include_str!("../../data/programs/network.toml")),
+    ("reports", include_str!("../../data/programs/reports.toml")),
 ];
 
 static PROGRAMS: LazyLock<ByName<Program>> = LazyLock::new(|| {
@@ -184,6 +189,7 @@ fn compact(raw: Raw) -> Program {
         &raw.lists,
         &raw.removes,
         &raw.writes,
+        &raw.prefixed,
         &raw.hosts,
     ]
     .map(String::as_str)
@@ -205,6 +211,7 @@ fn compact(raw: Raw) -> Program {
         removes: data::words(&raw.removes),
         lists: data::words(&format!("{} {}", raw.lists, raw.fed)),
         writes: data::words(&raw.writes),
+        prefixed: data::words(&raw.prefixed),
         hosts: data::words(&raw.hosts),
         products: raw.products,
         changes: data::words(&raw.changes),

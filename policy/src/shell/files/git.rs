@@ -37,6 +37,9 @@ impl Call<'_> {
                 "since",
                 "until",
                 "output",
+                "output-directory",
+                "contents",
+                "ignore-revs-file",
                 "exclude",
                 "directory",
                 "template",
@@ -105,6 +108,12 @@ impl Call<'_> {
                         self.files.name(path, Access::Read);
                     }
                 }
+                // The text that is told apart line by line.
+                if matches!(verb, "blame" | "annotate") {
+                    for value in parsed.values(&["--contents", "--ignore-revs-file", "-S"]) {
+                        self.git_value(value, arguments, Access::Read);
+                    }
+                }
                 let no_index = parsed.has(&["--no-index"]);
                 for field in operands.iter().filter(|_| no_index) {
                     self.file(field, Access::Read);
@@ -135,7 +144,27 @@ impl Call<'_> {
                     self.git_value(value, arguments, Access::Read);
                 }
             }
-            "interpret-trailers" | "merge-file" | "mailinfo" => {
+            // `--in-place` rewrites the message.
+            "interpret-trailers" => {
+                let access = if parsed.has(&["--in-place"]) {
+                    Access::Write
+                } else {
+                    Access::Read
+                };
+                operands.iter().for_each(|field| self.file(field, access));
+            }
+            // A report of the machine, or an archive of the repository's own files, in a folder.
+            "bugreport" | "diagnose" => {
+                for value in parsed.values(&["-o", "--output-directory"]) {
+                    self.git_output(value, arguments);
+                }
+            }
+            "commit-tree" => {
+                for value in parsed.values(&["-F", "--file"]) {
+                    self.git_value(value, arguments, Access::Read);
+                }
+            }
+            "merge-file" | "mailinfo" => {
                 operands.iter().for_each(|field| self.file(field, Access::Read));
             }
             "format-patch" => {

@@ -130,6 +130,7 @@ impl Call<'_> {
             "-w",
             "--write-out",
             "--url-query",
+            "--variable",
         ];
         for value in self.values(&bodies) {
             let Some(field) = self.value_field(&value) else {

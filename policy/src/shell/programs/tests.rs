@@ -34,7 +34,15 @@ fn each_option_stands_in_one_list() {
     for raw in raws() {
         let mut seen = HashSet::new();
         let flags = raw.flags.clone().unwrap_or_default();
-        let lists = [&raw.values, &raw.attached, &raw.reads, &raw.writes, &raw.hosts, &flags];
+        let lists = [
+            &raw.values,
+            &raw.attached,
+            &raw.reads,
+            &raw.writes,
+            &raw.prefixed,
+            &raw.hosts,
+            &flags,
+        ];
         for option in lists.into_iter().flat_map(|list| list.split_whitespace()) {
             assert!(option.starts_with(['-', '+']), "{}: {option} is no option", raw.names);
             let short = !option.starts_with("--") && !raw.one_dash;
