@@ -53,6 +53,8 @@ const STRICTER: &[&str] = &[
     "ga x # c",
     "ga <<EOF\nx\nEOF",
     "cat <(ga x)",
+    // Options in front of a rule's words do not hide them from what narrows.
+    "gb -C x push",
 ];
 
 #[test]

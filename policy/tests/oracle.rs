@@ -154,7 +154,7 @@ const ACCEPTED: &[(&str, &str, &[&str])] = &[
     (
         "allow",
         "these only look: `command -v`, `jq -f`, `sum`, `cksum`, `uniq` without a second file",
-        &["allow1-079", "ro-012", "ro-064", "ro-158", "ro-159"],
+        &["allow1-079", "ro-012", "ro-158", "ro-159"],
     ),
     (
         "allow",

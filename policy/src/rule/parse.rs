@@ -374,6 +374,13 @@ fn skill(inner: &str, span: Range<usize>) -> Result<Matcher, InvalidRule> {
         return Ok(Matcher::Skill(SkillPattern::Prefix(format!("{prefix}:"))));
     }
     let name = inner.strip_suffix(" *").unwrap_or(inner);
+    if name.is_empty() {
+        return Err(invalid(
+            span,
+            "the name of the skill is missing: the rule would never match",
+            Some("write `Skill` for every skill"),
+        ));
+    }
     if name.contains('*') {
         return Err(invalid(
             span,

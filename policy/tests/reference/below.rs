@@ -97,7 +97,8 @@ impl Judge<'_> {
                 let name = path.file_name();
                 // A name that is taken out wherever it lies is none. Of what is not known, only a name in words is.
                 let places = [folder.join(name), folder.join(&format!("\u{1}/{name}"))];
-                let in_words = !part && !wildcard(last_of(rule));
+                // Cursor's pattern covers a folder of that name with all below, of which an exception takes out only the name.
+                let in_words = !part && !wildcard(last_of(rule)) && rule.spelling != Spelling::Cursor;
                 let excepted =
                     (tree.is_some() || in_words) && places.iter().all(|place| Self::taken_out(rule, part, place, &at));
                 let covers = |path: &AbsPath| Self::pattern_covers(rule, part, path, &at);

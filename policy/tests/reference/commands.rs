@@ -215,9 +215,9 @@ impl Judge<'_> {
             CommandClass::FileChange if !command.files.is_empty() => ActionClass::FileCommand,
             CommandClass::ChangeDirectory if !looking_is_free => ActionClass::ReadOnlyCommand,
             CommandClass::ChangeDirectory => {
-                // The generator changes to a folder once in a line.
-                let folder = self.resolve(command.words[1].literal().unwrap());
-                if self.inside(&folder) {
+                let certain = analysis.goes.get(&index);
+                let certain = certain.is_some_and(|folders| folders.iter().all(|folder| self.inside(folder)));
+                if certain || self.inside(&self.after_all(&analysis.commands[..=index])) {
                     ActionClass::ReadInside
                 } else {
                     ActionClass::ReadOutside
@@ -228,6 +228,22 @@ impl Judge<'_> {
             }
             _ => ActionClass::OtherCommand,
         })
+    }
+
+    /// Where one change of folder after the other leads.
+    fn after_all(&self, commands: &[Command]) -> AbsPath {
+        let mut here = self.request.workspace.cwd.clone();
+        for command in commands {
+            if command.class == CommandClass::ChangeDirectory {
+                let text = command.words[1].literal().unwrap();
+                here = if text.starts_with('~') {
+                    self.resolve(text)
+                } else {
+                    here.join(text)
+                };
+            }
+        }
+        here
     }
 
     /// Whether git runs nothing else where it works. The generator makes no repositories out of files.
