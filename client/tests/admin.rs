@@ -128,6 +128,7 @@ fn record(sequence: u64) -> v1::AuditRecord {
                     status: v1::EnforcementStatus::Full.into(),
                     ..Default::default()
                 }),
+                hosts: Vec::new(),
                 ended_by: String::new(),
             }),
         }),

@@ -191,7 +191,8 @@ impl Sandbox {
         let (mut stdout, mut stderr) = (launched.stdout.take().unwrap(), launched.stderr.take().unwrap());
         let (mut said, mut complained) = (Vec::new(), Vec::new());
         let (first, second) = tokio::join!(stdout.read_to_end(&mut said), stderr.read_to_end(&mut complained));
-        (first.unwrap(), second.unwrap());
+        first.unwrap();
+        second.unwrap();
         out.push_str(&String::from_utf8_lossy(&said));
         out.push_str(&String::from_utf8_lossy(&complained));
         let mut code = None;
