@@ -46,7 +46,8 @@ fn each_entry_is_named_and_the_draft_is_a_policy() {
     for (format, path, code) in [
         ("claude", "claude/settings.json", 3),
         ("claude", "claude/settings.local.json", 0),
-        ("claude", "claude/settings-bad.json", 3),
+        // A denial that cannot be read is a fault: what is kept of it is wider than what is written.
+        ("claude", "claude/settings-bad.json", 2),
         ("cusp", "cusp/settings.json", 3),
         ("cursor-cli", "cursor/cli.json", 0),
         ("cursor-desktop", "cursor/permissions.json", 3),
