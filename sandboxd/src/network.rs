@@ -33,7 +33,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
 use portcullis_policy::network::NetworkRules;
-use tokio::net::UnixStream;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -89,8 +90,13 @@ pub struct Filter {
     hosts: Arc<Hosts>,
 }
 
+/// Connections that a command may have open to its filter at the same time; further ones wait. Each costs this process up
+/// to three descriptors, and the command chooses how many it makes.
+const MAX_CLIENTS: usize = 256;
+
 /// What all parts of one filter share.
 struct Shared {
+    clients: Arc<Semaphore>,
     gate: Gate,
     pool: Mutex<Pool>,
     tasks: TaskTracker,
@@ -98,6 +104,13 @@ struct Shared {
 }
 
 impl Shared {
+    /// The next connection of the command, when there is room for it; it counts until the permit is dropped.
+    async fn client(&self, listener: &TcpListener) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+        let permit = Arc::clone(&self.clients).acquire_owned().await.ok()?;
+        let (stream, _) = listener.accept().await.ok()?;
+        Some((stream, permit))
+    }
+
     /// Runs a task until the end of the run.
     fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
@@ -127,6 +140,7 @@ impl Filter {
     pub fn start(launcher: UnixStream, rules: NetworkRules, lookup: Arc<dyn Lookup>) -> Self {
         let (stop, tasks, hosts) = (CancellationToken::new(), TaskTracker::new(), Arc::new(Hosts::default()));
         let shared = Arc::new(Shared {
+            clients: Arc::new(Semaphore::new(MAX_CLIENTS)),
             gate: Gate::new(rules, lookup, Arc::clone(&hosts)),
             pool: Mutex::new(Pool::default()),
             tasks: tasks.clone(),

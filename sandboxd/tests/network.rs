@@ -426,6 +426,24 @@ async fn addresses_are_judged_as_addresses_and_nothing_hangs() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_opens_very_many_connections_does_not_use_up_the_filter() {
+    let upstream = Upstream::start(b"welcome\n", b"").await;
+    let sandbox = Sandbox::new(&["127.0.0.1"]);
+    // The last of them is served when others have gone, and not before.
+    let line = format!(
+        "ulimit -n 1024; for i in {{1..300}}; do exec {{fd}}<>/dev/tcp/127.0.0.1/{}; all+=($fd); done; \
+         for i in {{0..199}}; do read -r greeting <&${{all[i]}} && echo $greeting; done | uniq -c; \
+         read -r -t 1 greeting <&${{all[299]}} || echo waits; \
+         for i in {{0..199}}; do fd=${{all[i]}}; exec {{fd}}<&-; done; \
+         read -r greeting <&${{all[299]}} && echo $greeting",
+        upstream.port
+    );
+    let ran = sandbox.bash(&line).await;
+    let said: Vec<&str> = ran.out.split_whitespace().collect();
+    assert_eq!(said, ["200", "welcome", "waits", "welcome"], "{}", ran.out);
+}
+
 /// A first message of TLS, as clients send it (RFC 8446 section 4.1.2), that asks for a name, or for none.
 fn hello(name: &str) -> Vec<u8> {
     let block = |bytes: Vec<u8>| [&u16::try_from(bytes.len()).unwrap().to_be_bytes()[..], &bytes].concat();

@@ -89,7 +89,8 @@ pub(super) struct Gate {
 pub(super) struct Open {
     /// The connection.
     pub(super) stream: TcpStream,
-    _permit: tokio::sync::OwnedSemaphorePermit,
+    /// Counts it.
+    pub(super) permit: tokio::sync::OwnedSemaphorePermit,
 }
 
 impl Gate {
@@ -159,10 +160,7 @@ impl Gate {
             match timeout(DIAL_WITHIN, TcpStream::connect(SocketAddr::new(address, port))).await {
                 Ok(Ok(stream)) => {
                     let _ = stream.set_nodelay(true);
-                    return Ok(Open {
-                        stream,
-                        _permit: permit,
-                    });
+                    return Ok(Open { stream, permit });
                 }
                 Ok(Err(error)) => last = Some(Closed::Unreachable(error)),
                 Err(_) => last = Some(Closed::Unreachable(io::ErrorKind::TimedOut.into())),

@@ -3,7 +3,9 @@
 //! Each request of a connection is judged by the host that it names, not only the first: a connection that is kept open
 //! must not carry one to somebody else. A refusal is an answer that says why.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty, Full, combinators::BoxBody};
@@ -15,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use portcullis_policy::network::Target;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -29,6 +32,11 @@ const HEAD_WITHIN: Duration = Duration::from_secs(120);
 /// Longest wait for the first byte of a client.
 const SPEAKS_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long, and for how many bytes, a connection that was answered is read on before it is closed.
+const LINGER_FOR: Duration = Duration::from_secs(2);
+/// See [`LINGER_FOR`].
+const LINGER_BYTES: usize = 1024 * 1024;
+
 /// Largest head of a request or answer, in bytes.
 const MAX_HEAD: usize = 256 * 1024;
 
@@ -36,9 +44,10 @@ type Body = BoxBody<Bytes, hyper::Error>;
 
 /// Takes connections to the proxy.
 pub(super) async fn proxy(shared: Arc<Shared>, listener: TcpListener) {
-    while let Ok((stream, _)) = listener.accept().await {
+    while let Some((stream, permit)) = shared.client(&listener).await {
         let own = Arc::clone(&shared);
         shared.spawn(async move {
+            let _permit = permit;
             let mut first = [0u8];
             match timeout(SPEAKS_WITHIN, stream.peek(&mut first)).await {
                 Ok(Ok(1)) if first == [socks::VERSION] => socks::connection(&own, stream).await,
@@ -63,15 +72,29 @@ enum Means {
     Host(Target, u16),
 }
 
-/// A way to a host that may be used again by the next request of the same connection.
-type Kept = Arc<Mutex<Option<(Target, u16, client::SendRequest<Incoming>)>>>;
+/// A client's connection.
+struct Connection {
+    means: Means,
+    /// A way to a host that may be used again by the next request.
+    kept: Mutex<Option<(Target, u16, client::SendRequest<Incoming>)>>,
+    /// It has become a tunnel.
+    switched: AtomicBool,
+}
 
 async fn serve(shared: &Arc<Shared>, stream: TcpStream, means: Means) {
     let _ = stream.set_nodelay(true);
-    let kept: Kept = Arc::default();
+    let (stream, lingering) = match twice(stream) {
+        Ok(both) => both,
+        Err(error) => return tracing::debug!(%error, "a connection cannot be served"),
+    };
+    let connection = Arc::new(Connection {
+        means,
+        kept: Mutex::default(),
+        switched: AtomicBool::new(false),
+    });
     let service = service_fn(|request| {
-        let (shared, means, kept) = (Arc::clone(shared), means.clone(), Arc::clone(&kept));
-        async move { Ok::<_, std::convert::Infallible>(respond(&shared, &means, &kept, request).await) }
+        let (shared, connection) = (Arc::clone(shared), Arc::clone(&connection));
+        async move { Ok::<_, std::convert::Infallible>(respond(&shared, &connection, request).await) }
     });
     let served = server::Builder::new()
         .timer(TokioTimer::new())
@@ -84,6 +107,34 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, means: Means) {
     if let Err(error) = served {
         tracing::debug!(%error, "a connection ended early");
     }
+    // What belongs to a tunnel is not ours to read.
+    if !connection.switched.load(Ordering::SeqCst) {
+        linger(lingering).await;
+    }
+}
+
+/// A connection under two descriptors: it stays when the first is closed.
+fn twice(stream: TcpStream) -> io::Result<(TcpStream, TcpStream)> {
+    let stream = stream.into_std()?;
+    let other = stream.try_clone()?;
+    Ok((TcpStream::from_std(stream)?, TcpStream::from_std(other)?))
+}
+
+/// Takes what the client still sends, for a while. Closed with something unread, the kernel resets the connection, and the
+/// client loses the answer that says why it was refused.
+async fn linger(mut stream: TcpStream) {
+    let _ = stream.shutdown().await;
+    let drained = async {
+        let mut piece = vec![0u8; 16 * 1024];
+        let mut left = LINGER_BYTES;
+        while let Ok(read @ 1..) = stream.read(&mut piece).await {
+            left = left.saturating_sub(read);
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _ = timeout(LINGER_FOR, drained).await;
 }
 
 /// Why a request gets an answer of ours.
@@ -98,15 +149,15 @@ enum Answer {
     Broken(Target, u16, hyper::Error),
 }
 
-async fn respond(shared: &Arc<Shared>, means: &Means, kept: &Kept, request: Request<Incoming>) -> Response<Body> {
-    let result = match means {
-        Means::Proxy if request.method() == Method::CONNECT => tunnel(shared, request).await,
+async fn respond(shared: &Arc<Shared>, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+    let result = match &connection.means {
+        Means::Proxy if request.method() == Method::CONNECT => tunnel(shared, connection, request).await,
         Means::Proxy => match absolute(request.uri()) {
-            Ok((target, port)) => pass(shared, kept, request, target, port).await,
+            Ok((target, port)) => pass(shared, connection, request, target, port).await,
             Err(answer) => Err(answer),
         },
         Means::Host(target, port) => match names(&request, target, *port) {
-            Ok(()) => pass(shared, kept, request, target.clone(), *port).await,
+            Ok(()) => pass(shared, connection, request, target.clone(), *port).await,
             Err(answer) => {
                 if let Answer::OtherHost { named, .. } = &answer {
                     let reason = format!("the request names another host, `{named}`");
@@ -170,7 +221,11 @@ fn split(authority: &str) -> (&str, Option<u16>) {
 }
 
 /// A tunnel to whatever the client speaks.
-async fn tunnel(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Answer> {
+async fn tunnel(
+    shared: &Arc<Shared>,
+    connection: &Connection,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Answer> {
     let authority = request
         .uri()
         .authority()
@@ -183,6 +238,7 @@ async fn tunnel(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Resp
         Ok(open) => open,
         Err(closed) => return Err(Answer::Closed(target, port, closed)),
     };
+    connection.switched.store(true, Ordering::SeqCst);
     let own = Arc::clone(shared);
     shared.spawn(async move {
         match hyper::upgrade::on(request).await {
@@ -208,7 +264,7 @@ const HOP: [&str; 8] = [
 /// Passes a request on to its host, and the host's answer back.
 async fn pass(
     shared: &Arc<Shared>,
-    kept: &Kept,
+    connection: &Connection,
     mut request: Request<Incoming>,
     target: Target,
     port: u16,
@@ -216,12 +272,13 @@ async fn pass(
     let upgrade = upgrade_of(request.headers());
     to_origin_form(&mut request).map_err(Answer::Bad)?;
     strip(request.headers_mut(), upgrade.as_ref());
-    let mut sender = way(shared, kept, &target, port).await?;
+    let mut sender = way(shared, connection, &target, port).await?;
     let client = upgrade.is_some().then(|| hyper::upgrade::on(&mut request));
     let broken = |error| Answer::Broken(target.clone(), port, error);
     let mut response = sender.send_request(request).await.map_err(broken)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let host = hyper::upgrade::on(&mut response);
+        connection.switched.store(true, Ordering::SeqCst);
         if let Some(client) = client {
             shared.spawn(async move {
                 if let (Ok(client), Ok(host)) = (client.await, host.await) {
@@ -230,26 +287,22 @@ async fn pass(
                 }
             });
         }
-        strip(response.headers_mut(), upgrade_of_response(&upgrade).as_ref());
+        strip(response.headers_mut(), upgrade.as_ref());
     } else {
         strip(response.headers_mut(), None);
-        *kept.lock().await = Some((target, port, sender));
+        *connection.kept.lock().await = Some((target, port, sender));
     }
     Ok(response.map(|body| body.boxed()))
-}
-
-fn upgrade_of_response(asked: &Option<HeaderValue>) -> Option<HeaderValue> {
-    asked.clone()
 }
 
 /// A connection to the host: the one of the request before, if it still stands, else a new one.
 async fn way(
     shared: &Arc<Shared>,
-    kept: &Kept,
+    connection: &Connection,
     target: &Target,
     port: u16,
 ) -> Result<client::SendRequest<Incoming>, Answer> {
-    if let Some((known, known_port, mut sender)) = kept.lock().await.take()
+    if let Some((known, known_port, mut sender)) = connection.kept.lock().await.take()
         && (&known, known_port) == (target, port)
         && sender.ready().await.is_ok()
     {
@@ -259,15 +312,16 @@ async fn way(
         Ok(open) => open,
         Err(closed) => return Err(Answer::Closed(target.clone(), port, closed)),
     };
-    let Open { stream, .. } = open;
-    let (sender, connection) = client::Builder::new()
+    let Open { stream, permit } = open;
+    let (sender, driver) = client::Builder::new()
         .preserve_header_case(true)
         .max_buf_size(MAX_HEAD)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(|error| Answer::Broken(target.clone(), port, error))?;
     shared.spawn(async move {
-        let _ = connection.with_upgrades().await;
+        let _permit = permit;
+        let _ = driver.with_upgrades().await;
     });
     Ok(sender)
 }

@@ -47,9 +47,10 @@ pub(super) async fn over_udp(shared: Arc<Shared>, socket: UdpSocket) {
 
 /// Answers questions over TCP.
 pub(super) async fn over_tcp(shared: Arc<Shared>, listener: TcpListener) {
-    while let Ok((stream, _)) = listener.accept().await {
+    while let Some((stream, permit)) = shared.client(&listener).await {
         let own = Arc::clone(&shared);
         shared.spawn(async move {
+            let _permit = permit;
             let _ = conversation(&own, stream).await;
         });
     }

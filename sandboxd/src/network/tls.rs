@@ -7,8 +7,9 @@ use std::io;
 
 use rustls::server::Acceptor;
 
-/// Longest first message, in bytes: far above what any client sends.
-const MAX_HELLO: usize = 64 * 1024;
+/// Longest first message, in bytes: several times what clients send. It is read anew with each piece that arrives, so it must
+/// not be long.
+const MAX_HELLO: usize = 16 * 1024;
 
 /// The first byte of a TLS connection: the record type of a handshake (RFC 8446, 5.1).
 pub(super) const FIRST_BYTE: u8 = 0x16;

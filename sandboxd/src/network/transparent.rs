@@ -29,9 +29,12 @@ const LONGEST: usize = 8;
 
 /// Takes connections to one host and port.
 pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, target: Target, port: u16) {
-    while let Ok((stream, _)) = listener.accept().await {
+    while let Some((stream, permit)) = shared.client(&listener).await {
         let (own, target) = (Arc::clone(&shared), target.clone());
-        shared.spawn(async move { connection(&own, stream, target, port).await });
+        shared.spawn(async move {
+            let _permit = permit;
+            connection(&own, stream, target, port).await;
+        });
     }
 }
 
