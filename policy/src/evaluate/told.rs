@@ -187,6 +187,9 @@ impl World<'_> {
         if line.contains("<<") && is(SHELLS_INSIDE) {
             told.extend(line.lines().skip(1).take(MAX_PLACES).map(|text| text.trim().to_owned()));
         }
+        if told.is_empty() {
+            return None;
+        }
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
         let ids = self.rules.index().commands(texts.iter().copied());
         let meets = |effect| {

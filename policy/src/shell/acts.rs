@@ -3,7 +3,7 @@
 //! It says what a command may do beyond what the tables of programs and wrappers tell. The evaluator uses it to ask or to
 //! deny, never to allow. It does not say which files these are: that needs the request.
 
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 use serde::Deserialize;
 
@@ -12,13 +12,41 @@ use super::{Command, Word, data, git};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Raws {
-    console: Vec<Entry>,
+    console: Table,
     call: Vec<Call>,
-    copier: Vec<Entry>,
-    formatter: Vec<Entry>,
-    sender: Vec<Entry>,
-    teller: Vec<Entry>,
+    copier: Table,
+    formatter: Table,
+    sender: Table,
+    teller: Table,
     work_tree: Vec<WorkTree>,
+}
+
+/// Entries by the names of their programs: every command of every line is looked up in most tables.
+#[derive(Deserialize)]
+#[serde(from = "Vec<Entry>")]
+struct Table {
+    entries: Vec<Entry>,
+    by_name: HashMap<String, Vec<usize>>,
+}
+
+impl From<Vec<Entry>> for Table {
+    fn from(entries: Vec<Entry>) -> Self {
+        let mut by_name = HashMap::<String, Vec<usize>>::new();
+        for (number, entry) in entries.iter().enumerate() {
+            for name in entry.names.split_whitespace() {
+                by_name.entry(name.to_owned()).or_default().push(number);
+            }
+        }
+        Self { entries, by_name }
+    }
+}
+
+impl Table {
+    /// The entries about a program, in order.
+    fn about(&self, program: &str) -> impl Iterator<Item = &Entry> {
+        let numbers = self.by_name.get(program).into_iter().flatten();
+        numbers.filter_map(|number| self.entries.get(*number))
+    }
 }
 
 /// Programs, and words that have to be there.
@@ -65,11 +93,11 @@ fn literals(command: &Command) -> impl Iterator<Item = &str> {
 }
 
 /// Entries about the program of a command of which a word is among the first `places`; those without words always count.
-fn met<'a>(entries: &'a [Entry], command: &'a Command, places: usize) -> impl Iterator<Item = &'a Entry> + 'a {
+fn met<'a>(table: &'a Table, command: &'a Command, places: usize) -> impl Iterator<Item = &'a Entry> + 'a {
     let program = command.program_name().unwrap_or_default();
-    entries.iter().filter(move |entry| {
+    table.about(program).filter(move |entry| {
         let told = || literals(command).take(places).any(|word| holds(&entry.words, word));
-        holds(&entry.names, program) && (entry.words.is_empty() || told())
+        entry.words.is_empty() || told()
     })
 }
 
@@ -102,7 +130,7 @@ pub(crate) fn sends_folders(command: &Command) -> bool {
 /// How many words behind the program say that it is told a command to be run later or elsewhere.
 pub(crate) fn told_behind(command: &Command) -> Option<usize> {
     let program = command.program_name()?;
-    let tellers = ACTS.teller.iter().filter(|entry| holds(&entry.names, program));
+    let tellers = ACTS.teller.about(program);
     tellers
         .map(|entry| entry.words.split_whitespace())
         .find(|verbs| literals(command).take(verbs.clone().count()).eq(verbs.clone()))
@@ -184,7 +212,7 @@ mod tests {
     #[test]
     fn each_entry_has_names_and_a_reason() {
         let lists = [&ACTS.console, &ACTS.copier, &ACTS.formatter, &ACTS.sender, &ACTS.teller];
-        for entry in lists.into_iter().flatten() {
+        for entry in lists.into_iter().flat_map(|table| &table.entries) {
             assert!(!entry.names.is_empty() && entry.why.len() > 5, "{}", entry.names);
         }
         assert!(

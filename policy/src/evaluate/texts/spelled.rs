@@ -37,6 +37,14 @@ pub(super) fn has_options_in_front(program: &str, rest: &[Word]) -> bool {
 /// The spellings of a program's arguments. Those as written are not among them.
 pub(super) fn without_options(program: &str, rest: &[Word]) -> Spelled {
     let mut spelled = Spelled::default();
+    // Most commands have no option there.
+    if rest
+        .iter()
+        .take(MOST_KEPT + 1)
+        .all(|word| front(program, word) == Front::Word)
+    {
+        return spelled;
+    }
     // What is kept of the words so far (their places), where the rest begins, and whether an option was left out just before.
     let mut open: Vec<(Vec<usize>, usize, bool)> = vec![(Vec::new(), 0, false)];
     let mut seen = BTreeSet::new();
