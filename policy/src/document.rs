@@ -96,6 +96,8 @@ pub struct Settings {
     pub controls: Controls,
     /// About run modes and the protections that go with them.
     pub run: RunSettings,
+    /// What the sandbox may do. That of a project that nobody trusts only narrows; settled where documents are merged.
+    pub sandbox: SandboxSettings,
 }
 
 /// Reads a `sandbox.json`: JSON with comments, the keys of `docs/sandbox.md`.
@@ -118,6 +120,17 @@ impl PolicyDocument {
     /// All faults, in the order of the text; never empty.
     pub fn parse(text: &str, origin: DocumentOrigin) -> Result<Self, Vec<Fault>> {
         read::document(text, origin)
+    }
+
+    /// Reads a `sandbox.json` as a document that says nothing else.
+    ///
+    /// # Errors
+    /// All faults, in the order of the text; never empty.
+    pub fn parse_sandbox_file(text: &str, origin: DocumentOrigin) -> Result<Self, Vec<Fault>> {
+        let sandbox = sandbox_settings(text)?;
+        let mut document = Self::of_rules(origin, Vec::new());
+        document.settings.sandbox = sandbox;
+        Ok(document)
     }
 
     /// A document that holds these rules and says nothing else.

@@ -221,6 +221,18 @@ impl NetworkRules {
         Ok(())
     }
 
+    /// Whether a host may be asked for, by its name or address, before anything is looked up.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn host(&self, host: &str) -> Result<(), Refusal> {
+        match Target::parse(host) {
+            Some(Target::Name(name)) => self.name(&name),
+            Some(Target::Address(address)) => self.address(address),
+            None => Err(Refusal::Unreadable),
+        }
+    }
+
     /// Whether an address of a name that [`Self::name`] permits may be dialled.
     ///
     /// # Errors

@@ -8,8 +8,12 @@ mod index;
 use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
-    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule, controls::Controls, document::AutoRun,
-    mode::RunPolicy, protected::Switches,
+    AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
+    controls::Controls,
+    document::AutoRun,
+    mode::RunPolicy,
+    protected::Switches,
+    sandbox::{self, EffectiveSandbox, Said},
 };
 
 pub(crate) use index::{Bases, Index, RuleId};
@@ -35,6 +39,7 @@ pub struct EffectiveRuleset {
     auto_run: AutoRun,
     /// Each document's own, of those that have any.
     controls: Vec<Controls>,
+    sandbox: Arc<EffectiveSandbox>,
 }
 
 /// A document, and what `/x` stands for in it.
@@ -161,6 +166,22 @@ impl EffectiveRuleset {
                 default_mode = Some((*layer, mode));
             }
         }
+        let sandbox = sandbox::merge(
+            &documents
+                .iter()
+                .map(|document| Said {
+                    layer: document.origin.layer,
+                    widens: counts(document.origin.layer),
+                    // A person's file lies in a folder of settings, which no path of it is meant to start at.
+                    folder: document
+                        .origin
+                        .folder
+                        .as_ref()
+                        .filter(|_| document.origin.layer.is_inside_project()),
+                    settings: &document.settings.sandbox,
+                })
+                .collect::<Vec<_>>(),
+        );
         let (entries, auto_run) = crate::document::in_force(documents, counts);
         for entries in entries.chunk_by(|(one, _), (other, _)| one == other) {
             let Some(document) = entries.first().and_then(|(number, _)| documents.get(*number)) else {
@@ -191,6 +212,7 @@ impl EffectiveRuleset {
             run,
             auto_run,
             controls,
+            sandbox: Arc::new(sandbox),
         }
     }
 
@@ -249,6 +271,12 @@ impl EffectiveRuleset {
     #[must_use]
     pub fn auto_allow_if_sandboxed(&self) -> bool {
         self.auto_allow_if_sandboxed
+    }
+
+    /// What a command in the sandbox may do.
+    #[must_use]
+    pub fn sandbox(&self) -> &Arc<EffectiveSandbox> {
+        &self.sandbox
     }
 
     /// What of the protection of paths the team has switched off.

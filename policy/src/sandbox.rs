@@ -5,7 +5,7 @@
 //! `docs/sandbox.md`.
 
 use crate::{
-    Layer,
+    AbsPath, Layer,
     document::{self, Fault},
     network::{HostRule, NetworkRules, ecosystems},
 };
@@ -99,7 +99,7 @@ pub struct NetworkPolicy {
 pub struct SandboxSettings {
     /// How much of the workspace may be changed.
     pub kind: Option<SandboxType>,
-    /// Further paths that may be written: absolute, `~/x`, or relative to the document's folder.
+    /// Further paths that may be written: absolute, `~/x`, or relative to the project's folder.
     pub read_write: Vec<String>,
     /// Paths that stay read-only in a writable folder, and visible below a private one.
     pub read_only: Vec<String>,
@@ -136,8 +136,31 @@ pub struct Said<'a> {
     pub layer: Layer,
     /// Whether what widens counts: not in a document of a project that nobody trusts.
     pub widens: bool,
+    /// Where its relative paths start; `None` = at the workspace's root.
+    pub folder: Option<&'a AbsPath>,
     /// What it says.
     pub settings: &'a SandboxSettings,
+}
+
+/// A path as a document names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedPath {
+    /// Absolute, `~/x`, or relative.
+    pub text: String,
+    /// Where it starts if it is relative; `None` = at the workspace's root.
+    pub folder: Option<AbsPath>,
+}
+
+impl PlacedPath {
+    /// The path it stands for; `None` if it starts at the home folder and that is not known.
+    #[must_use]
+    pub fn resolve(&self, root: &AbsPath, home: Option<&AbsPath>) -> Option<AbsPath> {
+        match self.text.strip_prefix('~') {
+            Some("") => home.cloned(),
+            Some(rest) if rest.starts_with('/') => Some(home?.join(rest.trim_start_matches('/'))),
+            _ => Some(self.folder.as_ref().unwrap_or(root).join(&self.text)),
+        }
+    }
 }
 
 /// What follows from all documents.
@@ -148,11 +171,11 @@ pub struct EffectiveSandbox {
     /// A project wants no sandbox at all, which does not count: said, and a reason to ask.
     pub project_wants_none: bool,
     /// Further paths that may be written.
-    pub read_write: Vec<String>,
+    pub read_write: Vec<PlacedPath>,
     /// Paths that stay read-only.
-    pub read_only: Vec<String>,
+    pub read_only: Vec<PlacedPath>,
     /// Paths and patterns that cannot be read.
-    pub deny_read: Vec<String>,
+    pub deny_read: Vec<PlacedPath>,
     /// `/tmp` cannot be written.
     pub disable_tmp_write: bool,
     /// `/tmp` is the host's.
@@ -180,9 +203,9 @@ pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
         project_wants_none: documents
             .iter()
             .any(|said| said.layer.is_inside_project() && said.settings.kind == Some(SandboxType::InsecureNone)),
-        read_write: united(counting().map(|said| said.settings.read_write.as_slice())),
-        read_only: united(documents.iter().map(|said| said.settings.read_only.as_slice())),
-        deny_read: united(documents.iter().map(|said| said.settings.deny_read.as_slice())),
+        read_write: united(counting(), |settings| &settings.read_write),
+        read_only: united(documents.iter(), |settings| &settings.read_only),
+        deny_read: united(documents.iter(), |settings| &settings.deny_read),
         disable_tmp_write: any(|settings| settings.disable_tmp_write, true),
         share_tmp: granted(|settings| settings.share_tmp),
         shared_build_cache: granted(|settings| settings.shared_build_cache),
@@ -263,11 +286,20 @@ fn network(documents: &[Said<'_>]) -> NetworkRules {
     }
 }
 
-fn united<'a>(lists: impl Iterator<Item = &'a [String]>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for entry in lists.flatten() {
-        if !all.contains(entry) {
-            all.push(entry.clone());
+fn united<'a>(
+    documents: impl Iterator<Item = &'a Said<'a>>,
+    list: fn(&SandboxSettings) -> &Vec<String>,
+) -> Vec<PlacedPath> {
+    let mut all: Vec<PlacedPath> = Vec::new();
+    for said in documents {
+        for text in list(said.settings) {
+            let path = PlacedPath {
+                text: text.clone(),
+                folder: said.folder.cloned(),
+            };
+            if !all.contains(&path) {
+                all.push(path);
+            }
         }
     }
     all

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use portcullis_policy::network::{HostRule, NetworkRules};
-use portcullis_proto::v1::{self, NetworkAccess, SandboxProfile, WorkspaceAccess};
+use portcullis_proto::v1::{self, NetworkAccess, SandboxProfile, TemporaryFolder, WorkspaceAccess};
 
 use crate::durable;
 use crate::launch::network::SERVICE;
@@ -21,6 +21,9 @@ pub enum Unpreparable {
     /// A field says nothing we know. Never guessed.
     #[error("the profile's `{0}` is not one that this host knows")]
     Unknown(&'static str),
+    /// The caller is root, and policy does not want that.
+    #[error("policy does not let root run commands in the sandbox (`allowRootOwner`); work as an ordinary user")]
+    RootOwner,
     /// A folder of the workspace cannot be resolved.
     #[error("cannot resolve the workspace folder `{}`", path.display())]
     Root {
@@ -73,8 +76,6 @@ pub struct Extras {
     pub own_files: Vec<PathBuf>,
     /// Paths that stay read-only even in a writable folder.
     pub read_only: Vec<PathBuf>,
-    /// `/tmp` stays closed.
-    pub tmp_read_only: bool,
 }
 
 /// Prepares a run. Walks the workspace: not for the async runtime.
@@ -96,9 +97,19 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         })?;
         roots.push(real);
     }
+    let temporary = match profile.temporary_folder() {
+        TemporaryFolder::Unspecified => return Err(Unpreparable::Unknown("temporary_folder")),
+        known => known,
+    };
+    if profile.refuse_root && rustix::process::geteuid().is_root() {
+        return Err(Unpreparable::RootOwner);
+    }
+    let read_only = profile.read_only_paths.iter().map(PathBuf::from);
     let mut visible: Vec<PathBuf> = extras
         .read_only
         .iter()
+        .cloned()
+        .chain(read_only)
         .filter_map(|path| path.canonicalize().ok())
         .collect();
     let mut read_write: Vec<PathBuf> = match profile.workspace() {
@@ -119,6 +130,9 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
             .iter()
             .filter_map(|path| Path::new(path).canonicalize().ok()),
     );
+    if temporary == TemporaryFolder::Shared {
+        read_write.extend(Path::new("/tmp").canonicalize());
+    }
     read_write.sort();
     read_write.dedup();
 
@@ -137,10 +151,12 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     plan.protected.sort();
     plan.protected.dedup();
 
+    let denied = read_denials(&profile.read_denials, roots.first())?;
     let hidden = profile
         .masked_paths
         .iter()
         .map(PathBuf::from)
+        .chain(denied)
         .chain(extras.masked.iter().cloned());
     let mut masked: Vec<PathBuf> = hidden.filter_map(|path| path.canonicalize().ok()).collect();
     for path in &masked {
@@ -163,7 +179,7 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         protected: bytes(&plan.protected),
         visible: bytes(&outside),
         masked: bytes(&masked),
-        tmp_read_only: extras.tmp_read_only,
+        tmp_read_only: temporary == TemporaryFolder::Closed,
         name_server: network.as_ref().map(|_| SERVICE.to_string()).unwrap_or_default(),
     };
     Ok(Prepared { layout, plan, network })
@@ -186,6 +202,31 @@ pub fn network_rules(rules: Option<&v1::NetworkRules>) -> Result<NetworkRules, U
         allow: read(&rules.allow)?,
         deny: read(&rules.deny)?,
     })
+}
+
+/// The paths that cannot be read.
+///
+/// # Errors
+/// For a pattern: only paths are hidden so far.
+fn read_denials(denials: &[v1::ReadDenial], root: Option<&PathBuf>) -> Result<Vec<PathBuf>, Unpreparable> {
+    let path = |denial: &v1::ReadDenial| {
+        let plain = !denial.pattern.contains(['*', '?', '[', '\\']) && denial.exceptions.is_empty();
+        let base = if denial.folder.is_empty() {
+            root.cloned()
+        } else {
+            Some(PathBuf::from(&denial.folder))
+        };
+        let home = || std::env::var_os("HOME").map(PathBuf::from);
+        match denial.pattern.strip_prefix("~/") {
+            _ if !plain => None,
+            Some(rest) => Some(home()?.join(rest)),
+            None => Some(base?.join(&denial.pattern)),
+        }
+    };
+    denials
+        .iter()
+        .map(|denial| path(denial).ok_or(Unpreparable::Unknown("read_denials")))
+        .collect()
 }
 
 /// Adds what of Portcullis' own lies in a writable folder. Whoever could replace the data directory or the person's policy

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use portcullis_proto::v1::{Enforcement, NetworkAccess, SandboxProfile, WorkspaceAccess};
+use portcullis_proto::v1::{Enforcement, NetworkAccess, SandboxProfile, TemporaryFolder, WorkspaceAccess};
 
 use crate::launch::spec::{Event, Spec};
 use crate::places::Places;
@@ -19,6 +19,7 @@ pub async fn probe(places: &Places) -> Result<Enforcement, String> {
     let profile = SandboxProfile {
         workspace: WorkspaceAccess::ReadOnly.into(),
         network: NetworkAccess::None.into(),
+        temporary_folder: TemporaryFolder::Private.into(),
         ..SandboxProfile::default()
     };
     // The canary must be able to see the folder that it must not be able to write to.

@@ -167,6 +167,8 @@ async fn a_profile_that_is_not_understood_runs_nothing() {
         (|profile| profile.network = 0) as fn(&mut portcullis_proto::v1::SandboxProfile),
         |profile| profile.network = 99,
         |profile| profile.workspace = 0,
+        |profile| profile.temporary_folder = 0,
+        |profile| profile.temporary_folder = 99,
         |profile| profile.roots = vec!["/nowhere/at/all".to_owned()],
         |profile| profile.roots = vec!["/".to_owned()],
     ] {

@@ -159,6 +159,7 @@ impl Sandbox {
                 allow: texts(&self.allow),
                 deny: texts(&self.deny),
             }),
+            temporary_folder: v1::TemporaryFolder::Private.into(),
             ..SandboxProfile::default()
         };
         let prepared = prepare(&profile, &Extras::default()).unwrap();

@@ -22,6 +22,7 @@ use portcullis_policy::{
     explain::{Explanation, explain},
     mode::{ClassifierReport, ClassifierVerdict},
     request::Interactivity,
+    sandbox::EffectiveSandbox,
 };
 use portcullis_proto::{
     convert::{self, Question},
@@ -110,6 +111,8 @@ struct Judged {
     question: Arc<Question>,
     verdict: Verdict,
     run_in_sandbox: bool,
+    /// What a command may do there; `None` if there was no policy to decide by.
+    sandbox: Option<Arc<EffectiveSandbox>>,
     record: NewDecision,
     answer: v1::DecideResponse,
     /// Where it was wanted, and there was a policy to decide by.
@@ -153,6 +156,7 @@ impl Decider {
             question,
             verdict,
             run_in_sandbox,
+            sandbox,
             record,
             mut answer,
             explanation: _,
@@ -161,7 +165,8 @@ impl Decider {
         match self.record(record, arrival + self.options.deadline).await {
             Ok(appended) => {
                 if verdict == Verdict::Allow {
-                    self.grant(&permit, &question, run_in_sandbox, &mut answer);
+                    let bound = question.execution.is_some() || run_in_sandbox;
+                    self.grant(&permit, &question, sandbox.as_deref().filter(|_| bound), &mut answer);
                 }
                 let (principal, request_id) = (permit.principal(), question.request_id);
                 tracing::debug!(%request_id, %decision_id, sequence = appended.sequence, %verdict, principal, "decided");
@@ -318,13 +323,17 @@ impl Decider {
     }
 
     /// Adds to an allow that is on record what it is bound to.
-    fn grant(&self, permit: &DecidePermit, question: &Question, run_in_sandbox: bool, answer: &mut v1::DecideResponse) {
+    fn grant(
+        &self,
+        permit: &DecidePermit,
+        question: &Question,
+        sandbox: Option<&EffectiveSandbox>,
+        answer: &mut v1::DecideResponse,
+    ) {
         let workspace = &question.request.workspace;
         let masked = question.host.as_ref().map_or(&[][..], |host| &host.masked_paths);
         let timeout = question.execution.as_ref().and_then(|execution| execution.timeout);
-        if question.execution.is_some() || run_in_sandbox {
-            answer.sandbox = Some(convert::default_profile(workspace, masked, timeout));
-        }
+        answer.sandbox = sandbox.map(|sandbox| convert::profile(workspace, sandbox, masked, timeout));
         if let (Some(execution), Some(host)) = (&question.execution, &question.host) {
             let claims = v1::TicketClaims {
                 decision_id: answer.decision_id.clone(),
@@ -384,6 +393,10 @@ impl Judgement {
             }
             _ => None,
         };
+        let sandbox = compiled
+            .as_ref()
+            .ok()
+            .map(|compiled| compiled.ruleset.sandbox().clone());
         let decision = match compiled {
             Ok(compiled) if compiled.faults.is_empty() => {
                 (self.judges.evaluator)(&compiled.ruleset, &self.question.request)
@@ -401,7 +414,11 @@ impl Judgement {
             self.arrival,
             Input::Redacted,
         );
-        Judged { explanation, ..judged }
+        Judged {
+            explanation,
+            sandbox,
+            ..judged
+        }
     }
 
     /// Adds to the question what is known of its session, and what the classifier says.
@@ -495,6 +512,7 @@ fn judged_as(
         question,
         verdict: decision.verdict,
         run_in_sandbox: decision.obligations.contains(&Obligation::RunInSandbox),
+        sandbox: None,
         record,
         answer,
         explanation: None,

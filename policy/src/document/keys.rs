@@ -126,7 +126,7 @@ pub(crate) const DOCUMENT: Section = section(
         key(
             "sandbox",
             Shape::Section(&SANDBOX),
-            "When the sandbox stands for a question.",
+            "What commands in the sandbox may do, and when it stands for a question.",
         ),
         key(
             "ignore",
@@ -350,28 +350,11 @@ pub(crate) const LOCKS: Section = section(
     )],
 );
 
-/// `sandbox`.
-pub(crate) const SANDBOX: Section = section(
-    "`sandbox`",
-    &[
-        key(
-            "autoAllowIfSandboxed",
-            Shape::Boolean,
-            "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
-        ),
-        key(
-            "always",
-            Shape::Boolean,
-            "Every allowed command runs in the sandbox. A `true` of any layer wins.",
-        ),
-    ],
-);
-
-/// A whole `sandbox.json`.
-pub(crate) const SANDBOX_FILE: Section = section(
-    "the sandbox policy",
-    &[
-        key("$schema", Shape::Any, "Where editors find the schema; ignored."),
+/// The keys of an object about the sandbox: its own, and those that a `sandbox.json` and the section `sandbox` share.
+macro_rules! sandbox_keys {
+    ($($own:expr),+) => {
+        &[
+            $($own,)+
         key(
             "type",
             Shape::Word(&SandboxType::WORDS),
@@ -418,7 +401,31 @@ pub(crate) const SANDBOX_FILE: Section = section(
             "Which hosts count: those of the files, those and the usual ones of languages and tools, or all public ones.",
         ),
         key("networkPolicy", Shape::Section(&NETWORK_POLICY), "Hosts."),
-    ],
+        ]
+    };
+}
+
+/// `sandbox`.
+pub(crate) const SANDBOX: Section = section(
+    "`sandbox`",
+    sandbox_keys!(
+        key(
+            "autoAllowIfSandboxed",
+            Shape::Boolean,
+            "A command that runs in the sandbox needs no question. A `false` of any layer wins.",
+        ),
+        key(
+            "always",
+            Shape::Boolean,
+            "Every allowed command runs in the sandbox. A `true` of any layer wins.",
+        )
+    ),
+);
+
+/// A whole `sandbox.json`.
+pub(crate) const SANDBOX_FILE: Section = section(
+    "the sandbox policy",
+    sandbox_keys!(key("$schema", Shape::Any, "Where editors find the schema; ignored.")),
 );
 
 /// `networkPolicy`.

@@ -7,6 +7,8 @@
 //! What is printed is read again before it is given out: a document that the format cannot say (an ignore file, what is
 //! left of a faulty text) is refused, never printed as something else.
 
+mod sandbox;
+
 use super::{
     AutoRun, PolicyDocument,
     keys::{self, Section},
@@ -179,7 +181,7 @@ impl PolicyDocument {
             "sandbox" => Node::section(&keys::SANDBOX, true, |key| match key.name {
                 "autoAllowIfSandboxed" => settings.auto_allow_if_sandboxed.map(Node::boolean),
                 "always" => settings.run.sandbox_always.then(|| Node::boolean(true)),
-                _ => None,
+                name => sandbox::key(&settings.sandbox, name),
             })
             .unless_empty(),
             "ignore" => Node::section(&keys::IGNORE, true, |key| match key.name {
@@ -453,7 +455,12 @@ mod tests {
         },
         "modes": { "permitted": ["plan"], "auto": false },
         "locks": { "managedRulesOnly": true },
-        "sandbox": { "autoAllowIfSandboxed": false, "always": true },
+        "sandbox": {
+            "autoAllowIfSandboxed": false, "always": true, "type": "workspace_readonly",
+            "additionalReadwritePaths": ["a"], "additionalReadonlyPaths": ["b"], "denyRead": ["c"],
+            "disableTmpWrite": true, "shareTmp": false, "enableSharedBuildCache": true, "allowRootOwner": false,
+            "networkMode": "allow_all", "networkPolicy": { "default": "deny", "allow": [], "deny": ["10.0.0.0/8"] }
+        },
         "ignore": { "patterns": ["x"], "hierarchical": false },
         "protections": { "deletion": false, "externalFiles": true, "browser": false, "agentDirectories": true },
         "terminalAllowlist": [],

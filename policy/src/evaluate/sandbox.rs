@@ -10,10 +10,12 @@ use crate::{
     decision::Obligation,
     facts::SandboxOffer,
     mode::ActionClass,
+    rule::file_of,
+    sandbox::{EffectiveSandbox, SandboxType},
     shell::{Analysis, Command, Context, Word},
 };
 
-use super::{commands::is_feeder, part::Part, world::World};
+use super::{commands::is_feeder, part::Part, touched::host_contacted, world::World};
 
 /// What a program needs that no sandbox gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,25 +206,37 @@ fn git_verb(command: &Command) -> Option<&str> {
 }
 
 /// Why a command does not fit into the sandbox, if it does not.
-fn misfit(command: &Command) -> Option<&'static str> {
-    if !command.urls.is_empty() {
-        return Some("it names a host, and the sandbox has no network");
+fn misfit(command: &Command, sandbox: &EffectiveSandbox) -> Option<String> {
+    for url in command.urls.iter().filter(|url| file_of(url).is_none()) {
+        let Some(host) = host_contacted(url) else {
+            return Some("which host it contacts cannot be told".to_owned());
+        };
+        if sandbox.network.reach_nothing() {
+            return Some(format!("it contacts {host}, and the sandbox has no network"));
+        }
+        if let Err(refusal) = sandbox.network.host(&host) {
+            return Some(format!("it contacts {host}: {refusal}"));
+        }
     }
     let program = command.program_name()?;
-    if program == "git" && git_verb(command).is_some_and(|verb| GIT_REMOTE.contains(&verb)) {
-        return Some(Need::Network.describe());
-    }
-    NEEDS
-        .iter()
-        .find(|(_, names)| names.contains(&program))
-        .map(|(need, _)| need.describe())
+    let remote = program == "git" && git_verb(command).is_some_and(|verb| GIT_REMOTE.contains(&verb));
+    let need = if remote {
+        Need::Network
+    } else {
+        let (need, _) = NEEDS.iter().find(|(_, names)| names.contains(&program))?;
+        *need
+    };
+    // What names its hosts was judged above; of what finds them elsewhere nothing is known, unless every host is open.
+    let reaches = need == Need::Network && (!command.urls.is_empty() || sandbox.network.default_allow);
+    (!reaches).then(|| need.describe().to_owned())
 }
 
 impl World<'_> {
     /// Whether the enforcement point will run the command in the sandbox, with all of the profile in force.
     fn sandbox_is_offered(&self) -> bool {
         let facts = &self.request.facts;
-        facts.vouched && facts.sandbox == SandboxOffer::Full
+        let wanted = self.rules.sandbox().kind != SandboxType::InsecureNone;
+        wanted && facts.vouched && facts.sandbox == SandboxOffer::Full
     }
 
     /// Whether the mode, or policy in this mode, lets the sandbox stand for a question.
@@ -237,18 +251,16 @@ impl World<'_> {
         if !self.tries_sandbox() {
             return Vec::new();
         }
+        let sandbox = self.rules.sandbox();
+        let writable = sandbox.kind == SandboxType::WorkspaceReadwrite;
         let lifted = |part: &Part| {
             part.verdict == Verdict::Ask
                 && part.decided_by == DecidedBy::Mode
-                && matches!(
-                    part.class,
-                    Some(
-                        ActionClass::OtherCommand
-                            | ActionClass::FileCommand
-                            | ActionClass::ReadOnlyCommand
-                            | ActionClass::EditInside
-                    )
-                )
+                && match part.class {
+                    Some(ActionClass::OtherCommand | ActionClass::ReadOnlyCommand) => true,
+                    Some(ActionClass::FileCommand | ActionClass::EditInside) => writable,
+                    _ => false,
+                }
         };
         if !parts.iter().any(lifted) {
             return Vec::new();
@@ -259,16 +271,23 @@ impl World<'_> {
                 .iter()
                 .any(|context| matches!(context, Context::Changing(label) if !is_feeder(label)))
         };
-        let why_not = if !analysis.opaque.is_empty() {
-            Some("a part of the line is not understood")
+        let why_not = if sandbox.kind == SandboxType::InsecureNone {
+            Some(format!("policy has no sandbox (`{}`)", sandbox.kind.word()))
+        } else if sandbox.project_wants_none {
+            let none = SandboxType::InsecureNone.word();
+            Some(format!(
+                "the project wants no sandbox (`{none}`), which only you or the team can say"
+            ))
+        } else if !analysis.opaque.is_empty() {
+            Some("a part of the line is not understood".to_owned())
         } else if analysis.commands.iter().any(changes_identity) {
-            Some(Need::Privilege.describe())
-        } else if let Some(why) = analysis.commands.iter().find_map(misfit) {
+            Some(Need::Privilege.describe().to_owned())
+        } else if let Some(why) = analysis.commands.iter().find_map(|command| misfit(command, sandbox)) {
             Some(why)
         } else if !self.sandbox_is_offered() {
-            Some("this host does not offer one that is fully enforced")
+            Some("this host does not offer one that is fully enforced".to_owned())
         } else if !parts.iter().all(|part| part.verdict == Verdict::Allow || lifted(part)) {
-            Some("another part of the line needs an answer")
+            Some("another part of the line needs an answer".to_owned())
         } else {
             None
         };

@@ -67,14 +67,17 @@ fn asked(call: ToolCall, mode: Mode) -> Request {
     }
 }
 
-fn policy(layer: Layer, text: &Value) -> EffectiveRuleset {
+fn document(layer: Layer, text: &Value) -> Arc<PolicyDocument> {
     let origin = DocumentOrigin {
         layer,
         name: "policy.jsonc".to_owned(),
         folder: None,
     };
-    let document = PolicyDocument::parse(&text.to_string(), origin).unwrap();
-    EffectiveRuleset::merge(&[Arc::new(document)], true)
+    Arc::new(PolicyDocument::parse(&text.to_string(), origin).unwrap())
+}
+
+fn policy(layer: Layer, text: &Value) -> EffectiveRuleset {
+    EffectiveRuleset::merge(&[document(layer, text)], true)
 }
 
 fn allowing(rules: &[&str]) -> EffectiveRuleset {
@@ -358,6 +361,96 @@ fn the_sandbox_stands_for_a_question_where_policy_says_so() {
             decision.user_message
         );
         assert!(decision.obligations.is_empty());
+    }
+}
+
+#[test]
+fn what_the_sandbox_may_do_settles_what_fits_into_it() {
+    let judge = |documents: &[(Layer, Value)], command: &str| {
+        let documents: Vec<_> = documents
+            .iter()
+            .map(|(layer, sandbox)| document(*layer, &json!({"sandbox": sandbox})))
+            .collect();
+        let mut request = asked(bash(command), Mode::Default);
+        request.facts.sandbox = SandboxOffer::Full;
+        request.facts.project_trusted = true;
+        evaluate(&EffectiveRuleset::merge(&documents, true), &request)
+    };
+    let user = |more: Value| {
+        let mut sandbox = json!({"autoAllowIfSandboxed": true});
+        sandbox
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        (Layer::User, sandbox)
+    };
+    let project = |sandbox: Value| (Layer::Project, sandbox);
+    let listed = json!({"networkPolicy": {"allow": ["*.corp.example"], "deny": ["secret.corp.example"]}});
+    let only = json!({"networkMode": "sandbox_json_only"});
+    for (documents, command, why_not) in [
+        (vec![user(json!({}))], "curl https://github.com/a/b", None),
+        (
+            vec![user(only.clone())],
+            "curl https://github.com/a/b",
+            Some("has no network"),
+        ),
+        (
+            vec![user(json!({}))],
+            "curl https://api.corp.example/x",
+            Some("no entry of"),
+        ),
+        (vec![user(listed.clone())], "curl https://api.corp.example/x", None),
+        (
+            vec![user(json!({})), project(listed.clone())],
+            "curl https://api.corp.example/x",
+            None,
+        ),
+        (
+            vec![user(listed)],
+            "curl https://secret.corp.example/x",
+            Some("deny entry"),
+        ),
+        (
+            vec![user(json!({}))],
+            "curl http://169.254.169.254/x",
+            Some("169.254.169.254"),
+        ),
+        // Where it goes stands in the repository.
+        (vec![user(json!({}))], "git fetch", Some("it needs the network")),
+        (vec![user(json!({"networkMode": "allow_all"}))], "git fetch", None),
+        (
+            vec![user(json!({"networkMode": "allow_all"}))],
+            "docker build .",
+            Some("speaks to a service"),
+        ),
+        (vec![user(json!({}))], "make > log", None),
+        (
+            vec![user(json!({"type": "workspace_readonly"}))],
+            "make > log",
+            Some("another part"),
+        ),
+        (vec![user(json!({"type": "workspace_readonly"}))], "make", None),
+        (
+            vec![user(json!({"type": "insecure_none"}))],
+            "make",
+            Some("policy has no sandbox"),
+        ),
+        (
+            vec![user(json!({})), project(json!({"type": "insecure_none"}))],
+            "make",
+            Some("the project wants no sandbox"),
+        ),
+    ] {
+        let decision = judge(&documents, command);
+        let expected = if why_not.is_some() {
+            Verdict::Ask
+        } else {
+            Verdict::Allow
+        };
+        assert_eq!(decision.verdict, expected, "{command}: {}", decision.user_message);
+        let told = format!("{} {:?}", decision.user_message, decision.trace);
+        assert!(why_not.is_none_or(|why| told.contains(why)), "{command}: {told}");
+        assert_eq!(decision.obligations.is_empty(), why_not.is_some());
     }
 }
 

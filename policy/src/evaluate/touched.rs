@@ -342,7 +342,7 @@ fn candidates(word: &str, git: bool) -> Vec<&str> {
 }
 
 /// The host that a word of a command leads to: an address of any scheme, `host/path`, or `user@host:path`.
-fn host_contacted(word: &str) -> Option<String> {
+pub(super) fn host_contacted(word: &str) -> Option<String> {
     let web = match word.split_once("://") {
         // A connection of a redirection.
         Some(("tcp" | "udp", place)) => return host_of(&format!("http://{place}")).or_else(|| host_of_remote(word)),

@@ -10,6 +10,7 @@ fn said(layer: Layer, widens: bool, settings: &SandboxSettings) -> Said<'_> {
     Said {
         layer,
         widens,
+        folder: None,
         settings,
     }
 }
@@ -111,7 +112,39 @@ fn an_untrusted_project_widens_nothing() {
     );
     let trusted = merge(&[said(Layer::Project, true, &wide)]);
     assert!(trusted.network.default_allow && trusted.share_tmp && trusted.shared_build_cache);
-    assert_eq!(trusted.read_write, ["/data"]);
+    assert_eq!(trusted.read_write.len(), 1);
+    assert_eq!(trusted.read_write[0].text, "/data");
+}
+
+#[test]
+fn paths_start_where_their_document_says() {
+    let path = |text: &str| AbsPath::parse(text).unwrap();
+    let (root, home, folder) = (path("/w"), path("/home/ada"), path("/w/project"));
+    let settings = SandboxSettings {
+        read_write: ["out", "/data", "~/cache", "~", "~other", "../up"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..SandboxSettings::default()
+    };
+    let resolved = |folder: Option<&AbsPath>, home: Option<&AbsPath>| -> Vec<Option<String>> {
+        let said = Said {
+            folder,
+            ..said(Layer::User, true, &settings)
+        };
+        let paths = merge(&[said]).read_write;
+        paths
+            .iter()
+            .map(|path| Some(path.resolve(&root, home)?.to_string()))
+            .collect()
+    };
+    let some = |texts: [&str; 6]| texts.map(|text| Some(text.to_owned())).to_vec();
+    assert_eq!(
+        resolved(None, Some(&home)),
+        some(["/w/out", "/data", "/home/ada/cache", "/home/ada", "/w/~other", "/up"])
+    );
+    let unknown = resolved(Some(&folder), None);
+    assert_eq!(unknown[0].as_deref(), Some("/w/project/out"));
+    assert_eq!((&unknown[2], &unknown[3]), (&None, &None), "no home is known");
 }
 
 #[test]

@@ -155,6 +155,11 @@ fn word(key: &str, choices: &mut Choices<'_>) -> &'static str {
         "origins" => choices.one(&["a.example", "https://*.B.example:8443", "http://[::1]:3000"]),
         "input" => choices.one(&[".*", "\"path\":\"[^\"]+\""]),
         "patterns" => choices.one(&["*.key", "!a.key", "/x/", "# remark", "a\\ ", "**/y", "", "b\r"]),
+        // A rule, the name of a tool, and a host.
+        "allow" | "deny" => choices.one(&["api.example.com", "b.example"]),
+        "additionalReadwritePaths" | "additionalReadonlyPaths" | "denyRead" => {
+            choices.one(&["out/x", "~/c d", "/srv", "*.pem"])
+        }
         "readOnly" | "tools" => choices.one(&["get_*", "list:*"]),
         _ => "Bash(git log *)",
     }

@@ -64,6 +64,8 @@ pub enum DocumentFormat {
     Native,
     /// An ignore file.
     Ignore,
+    /// A `sandbox.json`: ours, or that of an agent.
+    Sandbox,
     /// The permission file of an agent, read with its meaning.
     Agent(Format),
 }
@@ -305,6 +307,7 @@ fn documents(wire: Vec<v1::HostDocument>, failures: &mut Vec<String>) -> Result<
 /// has to lie where its format has its place, so that no other file of the project can pass for one.
 fn rule_anchor(field: &str, layer: Layer, format: DocumentFormat, path: &AbsPath) -> Result<AbsPath, InvalidMessage> {
     let misplaced = |fault: String| InvalidMessage::new(format!("{field}.path"), fault);
+    let is_cursors = path.parent().is_some_and(|folder| folder.file_name() == ".cursor");
     let folder = path.parent().ok_or_else(|| misplaced("names no file".to_owned()))?;
     let place: &[&str] = match (layer, format) {
         (Layer::Session | Layer::Team | Layer::Builtin, _) => {
@@ -318,7 +321,8 @@ fn rule_anchor(field: &str, layer: Layer, format: DocumentFormat, path: &AbsPath
         }
         (_, DocumentFormat::Ignore) => return Err(misplaced("is no ignore file of a project".to_owned())),
         (Layer::User, _) => return Ok(folder),
-        (_, DocumentFormat::Native) => &[".portcullis"],
+        (_, DocumentFormat::Sandbox) if is_cursors => &[".cursor"],
+        (_, DocumentFormat::Native | DocumentFormat::Sandbox) => &[".portcullis"],
         (_, DocumentFormat::Agent(Format::ClaudeSettings)) => &[".claude"],
         (_, DocumentFormat::Agent(Format::Cusp)) => &[".cusp"],
         (_, DocumentFormat::Agent(Format::CursorCli | Format::CursorDesktop)) => &[".cursor"],

@@ -4,7 +4,12 @@
 
 use std::time::Duration;
 
-use portcullis_policy::{protected::sandbox_read_only_patterns, request::Workspace};
+use portcullis_policy::{
+    network::HostRule,
+    protected::sandbox_read_only_patterns,
+    request::Workspace,
+    sandbox::{EffectiveSandbox, PlacedPath, SandboxType},
+};
 
 use super::time::duration_of;
 use crate::v1;
@@ -65,30 +70,76 @@ const ENVIRONMENT: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
-/// The profile for a workspace: read and write in its folders, protected paths read-only, secrets masked, no network.
+/// The profile for a workspace: what the documents say about the sandbox, protected paths read-only, secrets masked.
+///
+/// A document that wants no sandbox (`insecure_none`) gets the ordinary one: whoever runs a command in the sandbox runs it in
+/// the sandbox.
 #[must_use]
-pub fn default_profile(
+pub fn profile(
     workspace: &Workspace,
+    sandbox: &EffectiveSandbox,
     masked_paths: &[String],
     timeout: Option<Duration>,
 ) -> v1::SandboxProfile {
+    let paths = |list: &[PlacedPath]| -> Vec<String> {
+        list.iter()
+            .filter_map(|path| path.resolve(&workspace.root, workspace.home.as_ref()))
+            .map(|path| path.to_string())
+            .collect()
+    };
+    let filtered = !sandbox.network.reach_nothing();
+    let hosts = |rules: &[HostRule]| rules.iter().map(ToString::to_string).collect();
     v1::SandboxProfile {
-        workspace: v1::WorkspaceAccess::ReadWrite.into(),
+        workspace: match sandbox.kind {
+            SandboxType::WorkspaceReadonly => v1::WorkspaceAccess::ReadOnly,
+            SandboxType::WorkspaceReadwrite | SandboxType::InsecureNone => v1::WorkspaceAccess::ReadWrite,
+        }
+        .into(),
         roots: workspace.roots().map(ToString::to_string).collect(),
-        read_write_paths: Vec::new(),
+        read_write_paths: paths(&sandbox.read_write),
         read_only_patterns: sandbox_read_only_patterns().iter().map(ToString::to_string).collect(),
         masked_paths: masked_paths.to_vec(),
-        network: v1::NetworkAccess::None.into(),
+        network: if filtered {
+            v1::NetworkAccess::Filtered
+        } else {
+            v1::NetworkAccess::None
+        }
+        .into(),
         environment: ENVIRONMENT.iter().map(ToString::to_string).collect(),
         timeout: timeout.map(duration_of),
         accept_partial: false,
-        network_rules: None,
+        network_rules: filtered.then(|| v1::NetworkRules {
+            default_allow: sandbox.network.default_allow,
+            allow: hosts(&sandbox.network.allow),
+            deny: hosts(&sandbox.network.deny),
+        }),
+        read_only_paths: paths(&sandbox.read_only),
+        read_denials: sandbox.deny_read.iter().map(read_denial).collect(),
+        temporary_folder: match (sandbox.disable_tmp_write, sandbox.share_tmp) {
+            (true, _) => v1::TemporaryFolder::Closed,
+            (false, true) => v1::TemporaryFolder::Shared,
+            (false, false) => v1::TemporaryFolder::Private,
+        }
+        .into(),
+        shared_build_cache: sandbox.shared_build_cache,
+        refuse_root: !sandbox.allow_root_owner,
+    }
+}
+
+fn read_denial(path: &PlacedPath) -> v1::ReadDenial {
+    v1::ReadDenial {
+        pattern: path.text.clone(),
+        folder: path.folder.as_ref().map(ToString::to_string).unwrap_or_default(),
+        exceptions: Vec::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use portcullis_policy::AbsPath;
+    use portcullis_policy::{
+        AbsPath, Layer,
+        sandbox::{Said, SandboxSettings, merge},
+    };
 
     use super::*;
 
@@ -142,15 +193,67 @@ mod tests {
             cwd: path("/w/a"),
             home: None,
         };
-        let profile = default_profile(&workspace, &["/d/tokens".into()], Some(Duration::from_secs(5)));
+        let sandbox = merge(&[]);
+        let profile = profile(
+            &workspace,
+            &sandbox,
+            &["/d/tokens".into()],
+            Some(Duration::from_secs(5)),
+        );
         assert_eq!(profile.roots, ["/w", "/x"]);
         assert_eq!(profile.masked_paths, ["/d/tokens"]);
-        assert!(profile.read_write_paths.is_empty() && !profile.accept_partial);
-        assert_eq!(profile.network(), v1::NetworkAccess::None);
+        assert!(profile.read_write_paths.is_empty() && !profile.accept_partial && !profile.refuse_root);
+        assert_eq!(profile.network(), v1::NetworkAccess::Filtered);
+        assert!(!profile.network_rules.as_ref().unwrap().default_allow);
+        assert_eq!(profile.temporary_folder(), v1::TemporaryFolder::Private);
         assert_eq!(profile.workspace(), v1::WorkspaceAccess::ReadWrite);
         assert_eq!(profile.timeout.unwrap().seconds, 5);
         for pattern in [".portcullis", ".git/hooks", ".git/config"] {
             assert!(profile.read_only_patterns.iter().any(|p| p == pattern), "{pattern}");
         }
+    }
+
+    #[test]
+    fn documents_settle_what_the_profile_says() {
+        let path = |text: &str| AbsPath::parse(text).unwrap();
+        let workspace = Workspace {
+            root: path("/w"),
+            additional_roots: Vec::new(),
+            cwd: path("/w"),
+            home: Some(path("/home/ada")),
+        };
+        let text = r#"{
+            "type": "workspace_readonly", "additionalReadwritePaths": ["out", "~/cache", "/data"], "denyRead": ["*.pem"],
+            "additionalReadonlyPaths": ["~/keep"], "disableTmpWrite": true, "shareTmp": true, "enableSharedBuildCache": true,
+            "allowRootOwner": false, "networkMode": "sandbox_json_only",
+            "networkPolicy": { "allow": ["*.example.com"], "deny": ["10.0.0.0/8"] }
+        }"#;
+        let of = |text: &str| {
+            let settings = SandboxSettings::parse(text).unwrap();
+            let said = Said {
+                layer: Layer::User,
+                widens: true,
+                folder: None,
+                settings: &settings,
+            };
+            profile(&workspace, &merge(&[said]), &[], None)
+        };
+        let all = of(text);
+        assert_eq!(all.workspace(), v1::WorkspaceAccess::ReadOnly);
+        assert_eq!(all.read_write_paths, ["/w/out", "/home/ada/cache", "/data"]);
+        assert_eq!(all.read_only_paths, ["/home/ada/keep"]);
+        assert_eq!(all.read_denials[0].pattern, "*.pem");
+        assert_eq!(all.temporary_folder(), v1::TemporaryFolder::Closed);
+        assert!(all.shared_build_cache && all.refuse_root);
+        let rules = all.network_rules.unwrap();
+        assert_eq!(
+            (rules.allow, rules.deny),
+            (vec!["*.example.com".to_owned()], vec!["10.0.0.0/8".to_owned()])
+        );
+
+        let none = of(r#"{"networkMode": "sandbox_json_only", "shareTmp": true, "type": "insecure_none"}"#);
+        assert_eq!((none.network(), none.network_rules), (v1::NetworkAccess::None, None));
+        assert_eq!(none.temporary_folder, i32::from(v1::TemporaryFolder::Shared));
+        assert_eq!(none.workspace, i32::from(v1::WorkspaceAccess::ReadWrite));
     }
 }

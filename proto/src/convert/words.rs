@@ -128,6 +128,7 @@ pub(super) fn document_format_from_wire(format: i32) -> Result<DocumentFormat, I
     Ok(match Wire::try_from(format) {
         Ok(Wire::Native) => DocumentFormat::Native,
         Ok(Wire::IgnoreFile) => DocumentFormat::Ignore,
+        Ok(Wire::SandboxFile) => DocumentFormat::Sandbox,
         Ok(Wire::ClaudeSettings) => DocumentFormat::Agent(Format::ClaudeSettings),
         Ok(Wire::CuspSettings) => DocumentFormat::Agent(Format::Cusp),
         Ok(Wire::CursorCli) => DocumentFormat::Agent(Format::CursorCli),

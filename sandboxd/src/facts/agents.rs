@@ -69,11 +69,22 @@ const CUSP: &[Place] = {
     ]
 };
 
+/// What Cursor's own sandbox is told holds for ours.
+const CURSOR_SANDBOX: [Place; 2] = {
+    use DocumentFormat::SandboxFile;
+    [
+        place(Layer::User, Base::Home, ".cursor/sandbox.json", SandboxFile),
+        place(Layer::Project, Base::Project, ".cursor/sandbox.json", SandboxFile),
+    ]
+};
+
 const CURSOR_DESKTOP: &[Place] = {
     use DocumentFormat::CursorPermissions as Permissions;
     &[
         place(Layer::User, Base::Home, ".cursor/permissions.json", Permissions),
         place(Layer::Project, Base::Project, ".cursor/permissions.json", Permissions),
+        CURSOR_SANDBOX[0],
+        CURSOR_SANDBOX[1],
     ]
 };
 
@@ -82,6 +93,8 @@ const CURSOR_CLI: &[Place] = {
     &[
         place(Layer::User, Base::Home, ".cursor/cli-config.json", Cli),
         place(Layer::Project, Base::Project, ".cursor/cli.json", Cli),
+        CURSOR_SANDBOX[0],
+        CURSOR_SANDBOX[1],
     ]
 };
 
@@ -168,9 +181,10 @@ mod tests {
             .len()
         };
         assert_eq!(count("claude", ""), CLAUDE.len());
-        assert_eq!(count("cursor", "3.18.25"), 2);
-        assert_eq!(count("cursor", "2026.09.18-abc"), 2);
-        assert_eq!(count("cursor", ""), 4);
+        assert_eq!(count("cursor", "3.18.25"), 4);
+        assert_eq!(count("cursor", "2026.09.18-abc"), 4);
+        // Two of them twice, which whoever reads them notices.
+        assert_eq!(count("cursor", ""), 8);
         assert_eq!(count("my-agent", ""), 0);
         assert_eq!(cursor("2026.09.18"), Cursor::Cli);
         assert_eq!(cursor("3.18.25"), Cursor::Desktop);

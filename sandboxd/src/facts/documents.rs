@@ -28,12 +28,17 @@ pub struct Caller<'a> {
 
 /// Reads them. One that is missing is no failure; one that cannot be read is.
 pub fn read(places: &Places, caller: Caller<'_>, failures: &mut Vec<String>) -> Vec<HostDocument> {
-    let native = |layer, path: PathBuf, within| (layer, path, within, DocumentFormat::Native);
-    let mut wanted = vec![native(Layer::User, places.config.join("policy.jsonc"), None)];
+    use DocumentFormat::{Native, SandboxFile};
+    let mut wanted = vec![
+        (Layer::User, places.config.join("policy.jsonc"), None, Native),
+        (Layer::User, places.config.join("sandbox.json"), None, SandboxFile),
+    ];
     if let Some(project) = caller.project {
         let folder = project.join(".portcullis");
-        wanted.push(native(Layer::Project, folder.join("policy.jsonc"), Some(project)));
-        wanted.push(native(Layer::Local, folder.join("local.jsonc"), Some(project)));
+        let within = Some(project);
+        wanted.push((Layer::Project, folder.join("policy.jsonc"), within, Native));
+        wanted.push((Layer::Local, folder.join("local.jsonc"), within, Native));
+        wanted.push((Layer::Project, folder.join("sandbox.json"), within, SandboxFile));
     }
     for place in agents::places(caller.agent) {
         let within = caller.project.filter(|_| place.layer != Layer::User);
@@ -279,6 +284,8 @@ mod tests {
             "p/.claude/settings.local.json",
             "p/sub/.claude/settings.json",
             "home/.cursor/permissions.json",
+            "home/.cursor/sandbox.json",
+            "p/.cursor/sandbox.json",
             "home/.codex/rules/b.rules",
             "home/.codex/rules/a.rules",
             "home/.codex/rules/notes.txt",
@@ -311,6 +318,32 @@ mod tests {
         let names: Vec<&str> = found.iter().map(|(_, path, _)| path.as_str()).collect();
         assert_eq!(names, ["home/.codex/rules/a.rules", "home/.codex/rules/b.rules"]);
         assert_eq!(host.gather("my-agent", "p").0, []);
+
+        // What the sandbox may do stands in our own files for every agent, and in Cursor's for Cursor.
+        let sandbox = DocumentFormat::SandboxFile;
+        let expected = [
+            (
+                Layer::User,
+                "home/.cursor/permissions.json",
+                DocumentFormat::CursorPermissions,
+            ),
+            (Layer::User, "home/.cursor/sandbox.json", sandbox),
+            (Layer::Project, "p/.cursor/sandbox.json", sandbox),
+        ];
+        let named = |found: &[(Layer, &str, DocumentFormat)]| -> Vec<_> {
+            found
+                .iter()
+                .map(|(layer, path, format)| (*layer, (*path).to_owned(), *format))
+                .collect()
+        };
+        assert_eq!(host.gather("cursor", "p").0, named(&expected));
+        host.write("config/sandbox.json", "");
+        host.write("p/.portcullis/sandbox.json", "");
+        let expected = [
+            (Layer::User, "config/sandbox.json", sandbox),
+            (Layer::Project, "p/.portcullis/sandbox.json", sandbox),
+        ];
+        assert_eq!(host.gather("my-agent", "p").0, named(&expected));
     }
 
     #[test]

@@ -10,11 +10,11 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use portcullis_policy::Layer;
-use portcullis_policy::network::HostRule;
-use portcullis_policy::protected::sandbox_read_only_patterns;
+use portcullis_policy::request::Workspace;
 use portcullis_policy::sandbox::{EffectiveSandbox, NetworkMode, Said, SandboxSettings, SandboxType, merge};
-use portcullis_proto::v1::{Enforcement, NetworkAccess, NetworkRules, SandboxProfile, WorkspaceAccess};
+use portcullis_policy::{AbsPath, Layer};
+use portcullis_proto::convert::profile;
+use portcullis_proto::v1::{Enforcement, NetworkRules};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -164,37 +164,18 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
             path: workspace,
             source,
         })?;
-    let policy = policy(arguments.policy.as_deref(), &workspace)?;
-    let filtered = !policy.network.reach_nothing();
-    let texts = |rules: &[HostRule]| rules.iter().map(ToString::to_string).collect();
-    let profile = SandboxProfile {
-        workspace: match policy.kind {
-            SandboxType::WorkspaceReadonly => WorkspaceAccess::ReadOnly,
-            SandboxType::WorkspaceReadwrite | SandboxType::InsecureNone => WorkspaceAccess::ReadWrite,
-        }
-        .into(),
-        roots: vec![workspace.to_string_lossy().into_owned()],
-        read_write_paths: policy.read_write,
-        read_only_patterns: sandbox_read_only_patterns().iter().map(ToString::to_string).collect(),
-        masked_paths: policy.deny_read,
-        network: if filtered {
-            NetworkAccess::Filtered
-        } else {
-            NetworkAccess::None
-        }
-        .into(),
-        network_rules: filtered.then(|| NetworkRules {
-            default_allow: policy.network.default_allow,
-            allow: texts(&policy.network.allow),
-            deny: texts(&policy.network.deny),
-        }),
-        ..SandboxProfile::default()
+    let policy = policy(arguments.policy.as_deref())?;
+    let home = std::env::var("HOME").ok().and_then(|home| AbsPath::parse(&home).ok());
+    let root = AbsPath::parse(&workspace.to_string_lossy())
+        .map_err(|error| ExecError::NotHere(format!("a workspace that has no plain name: {error}")))?;
+    let place = Workspace {
+        cwd: root.clone(),
+        root,
+        additional_roots: Vec::new(),
+        home,
     };
-    let extras = Extras {
-        read_only: policy.read_only.into_iter().map(PathBuf::from).collect(),
-        tmp_read_only: policy.disable_tmp_write,
-        ..Extras::default()
-    };
+    let profile = profile(&place, &policy, &[], None);
+    let extras = Extras::default();
     let prepared = prepare(&profile, &extras)?;
     let name = arguments
         .command
@@ -204,12 +185,12 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     let spec = Spec {
         argv: arguments.command.into_iter().map(OsStringExt::into_vec).collect(),
         cwd: cwd.as_os_str().as_bytes().to_vec(),
-        environment: with_network(environment(extras.tmp_read_only), prepared.network.as_ref()),
+        environment: with_network(environment(policy.disable_tmp_write), prepared.network.as_ref()),
         layout: Some(prepared.layout),
         accept_partial: false,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,
-        filtered_network: filtered,
+        filtered_network: prepared.network.is_some(),
     };
     let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
     let reports = supervise_run(&spec, filter.as_ref())?;
@@ -252,14 +233,15 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     status
 }
 
-/// What the file says, with its paths made absolute. Unlike a file that takes part in decisions it stands alone, so it opens
-/// the hosts that it names and no others, unless it says so itself.
-fn policy(path: Option<&Path>, workspace: &Path) -> Result<EffectiveSandbox, ExecError> {
+/// What the file says. Unlike a file that takes part in decisions it stands alone, so it opens the hosts that it names and
+/// no others, unless it says so itself.
+fn policy(path: Option<&Path>) -> Result<EffectiveSandbox, ExecError> {
     let mut settings = path.map(read_policy).transpose()?.unwrap_or_default();
     settings.network_mode.get_or_insert(NetworkMode::SandboxJsonOnly);
-    let mut effective = merge(&[Said {
+    let effective = merge(&[Said {
         layer: Layer::User,
         widens: true,
+        folder: None,
         settings: &settings,
     }]);
     if effective.kind == SandboxType::InsecureNone {
@@ -267,33 +249,11 @@ fn policy(path: Option<&Path>, workspace: &Path) -> Result<EffectiveSandbox, Exe
             "no sandbox at all (`insecure_none`): run the command itself".to_owned(),
         ));
     }
-    for (asked, what) in [
-        (effective.share_tmp, "the host's `/tmp` (`shareTmp`)"),
-        (
-            effective.shared_build_cache,
-            "a shared cache (`enableSharedBuildCache`)",
-        ),
-    ] {
-        if asked {
-            return Err(ExecError::NotHere(format!("{what}, which does not exist yet")));
-        }
+    if effective.shared_build_cache {
+        return Err(ExecError::NotHere(
+            "a shared cache (`enableSharedBuildCache`), which does not exist yet".to_owned(),
+        ));
     }
-    if let Some(pattern) = effective.deny_read.iter().find(|path| path.contains(['*', '?', '['])) {
-        return Err(ExecError::NotHere(format!(
-            "the pattern `{pattern}` in `denyRead`; only paths are hidden so far"
-        )));
-    }
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let absolute = |path: &mut String| {
-        let (base, rest) = match path.strip_prefix("~/") {
-            Some(rest) => (home.as_deref().unwrap_or(workspace), rest),
-            None => (workspace, path.as_str()),
-        };
-        *path = base.join(rest).to_string_lossy().into_owned();
-    };
-    effective.read_write.iter_mut().for_each(absolute);
-    effective.read_only.iter_mut().for_each(absolute);
-    effective.deny_read.iter_mut().for_each(absolute);
     Ok(effective)
 }
 

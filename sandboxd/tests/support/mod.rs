@@ -106,6 +106,7 @@ impl DecisionService for Handle {
                 timeout: script
                     .timeout
                     .map(|timeout| prost_types::Duration::try_from(timeout).unwrap()),
+                temporary_folder: portcullis_proto::v1::TemporaryFolder::Private.into(),
                 ..SandboxProfile::default()
             };
             (script.profile)(&mut profile);

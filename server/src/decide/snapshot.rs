@@ -120,6 +120,11 @@ fn read_document(document: &HostDocument) -> ReadDocument {
             Err(faults) => (PolicyDocument::restrictions(text, origin), faults),
         },
         DocumentFormat::Ignore => PolicyDocument::parse_ignore_file(text, origin),
+        DocumentFormat::Sandbox => match PolicyDocument::parse_sandbox_file(text, origin.clone()) {
+            Ok(read) => (read, Vec::new()),
+            // What it narrows is not known, so nothing is allowed.
+            Err(faults) => (PolicyDocument::restrictions("{}", origin), faults),
+        },
         DocumentFormat::Agent(format) => {
             let imported = import(format, text, origin);
             let faults = imported.faults();

@@ -314,6 +314,61 @@ async fn a_changed_document_counts_at_once_and_trust_is_no_accident_of_the_cache
     }
 }
 
+/// Teams, people and projects say what the sandbox may do; what an untrusted project grants does not count.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_allow_carries_the_sandbox_that_the_documents_describe() {
+    let server = start().await;
+    push(
+        &server,
+        r#"{ "permissions": { "allow": ["Bash(acme-build *)"] }, "sandbox": { "denyRead": ["*.pem"] } }"#,
+    )
+    .await;
+    let project = r#"{ "type": "workspace_readonly", "additionalReadwritePaths": ["/w/p/out", "cache"],
+        "networkPolicy": { "allow": ["api.example.com"], "deny": ["evil.example.com"] } }"#;
+    let asked = |text: &str, project_trusted| {
+        let document = v1::HostDocument {
+            format: v1::DocumentFormat::SandboxFile.into(),
+            layer: v1::Layer::Project.into(),
+            path: "/w/.portcullis/sandbox.json".into(),
+            content: text.into(),
+        };
+        v1::DecideRequest {
+            facts: Some(v1::HostFacts {
+                documents: vec![document],
+                project_trusted,
+                ..facts()
+            }),
+            ..execution(&["acme-build", "now"])
+        }
+    };
+    let decide = async |text: &str, trusted| server.host().decide(asked(text, trusted)).await.unwrap().into_inner();
+
+    let trusted = decide(project, true).await;
+    let profile = trusted.sandbox.unwrap();
+    assert_eq!(profile.read_write_paths, ["/w/p/out", "/w/cache"]);
+    assert_eq!(profile.workspace(), v1::WorkspaceAccess::ReadOnly);
+    assert_eq!(profile.read_denials[0].pattern, "*.pem");
+    let rules = profile.network_rules.unwrap();
+    assert!(rules.allow.contains(&"api.example.com".to_owned()));
+    assert_eq!(rules.deny, ["evil.example.com"]);
+
+    let untrusted = decide(project, false).await.sandbox.unwrap();
+    assert_eq!(untrusted.workspace(), v1::WorkspaceAccess::ReadOnly);
+    assert_eq!(untrusted.read_write_paths, [""; 0]);
+    let rules = untrusted.network_rules.unwrap();
+    assert!(!rules.allow.contains(&"api.example.com".to_owned()));
+    assert_eq!(rules.deny, ["evil.example.com"]);
+
+    // What it narrows cannot be told: nothing is allowed, and the place of the fault is named.
+    let faulty = decide("{\n  \"typ\": 1\n}", true).await;
+    assert_eq!(faulty.effect(), v1::Effect::Ask);
+    assert!(
+        faulty.user_message.contains("sandbox.json:2:3"),
+        "{}",
+        faulty.user_message
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hosts_ignore_file_and_the_names_below_a_folder_decide() {
     let server = start().await;

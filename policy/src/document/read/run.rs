@@ -8,7 +8,7 @@ use jsonc_parser::{
 };
 
 use super::{super::keys, Reader, range};
-use crate::{Mode, mode::Guard};
+use crate::{Mode, mode::Guard, sandbox::SandboxSettings};
 
 impl Reader<'_> {
     pub(super) fn modes(&mut self, object: &Object<'_>) {
@@ -42,20 +42,21 @@ impl Reader<'_> {
     }
 
     pub(super) fn sandbox(&mut self, object: &Object<'_>) {
-        self.keys(object, &keys::SANDBOX, |this, key, property| {
-            let settings = |this: &mut Self, on| match key {
-                "always" => this.list.document.settings.run.sandbox_always |= on,
-                _ => this.list.document.settings.auto_allow_if_sandboxed = Some(on),
-            };
+        let mut settings = SandboxSettings::default();
+        self.keys(object, &keys::SANDBOX, |this, key, property| match key {
             // That everything runs in the sandbox narrows, so every layer may say it; that it does not says nothing.
-            let on = match key {
-                "always" => this.boolean(&property.value, key),
-                _ => this.switch(key, property, false),
-            };
-            if let Some(on) = on {
-                settings(this, on);
+            "always" => {
+                let on = this.boolean(&property.value, key);
+                this.list.document.settings.run.sandbox_always |= on == Some(true);
             }
+            "autoAllowIfSandboxed" => {
+                if let Some(on) = this.switch(key, property, false) {
+                    this.list.document.settings.auto_allow_if_sandboxed = Some(on);
+                }
+            }
+            _ => this.sandbox_key(&mut settings, key, property),
         });
+        self.list.document.settings.sandbox = settings;
     }
 
     pub(super) fn protections(&mut self, object: &Object<'_>) {

@@ -21,28 +21,33 @@ impl Reader<'_> {
     pub(super) fn sandbox_file(&mut self, object: &Object<'_>) -> SandboxSettings {
         let mut settings = SandboxSettings::default();
         self.keys(object, &keys::SANDBOX_FILE, |this, key, property| {
-            let value = &property.value;
-            match key {
-                "type" => settings.kind = this.choice(property, key, &SandboxType::WORDS, SandboxType::parse),
-                "networkMode" => {
-                    settings.network_mode = this.choice(property, key, &NetworkMode::WORDS, NetworkMode::parse)
-                }
-                "additionalReadwritePaths" => settings.read_write = this.path_entries(value, key),
-                "additionalReadonlyPaths" => settings.read_only = this.path_entries(value, key),
-                "denyRead" => settings.deny_read = this.path_entries(value, key),
-                "disableTmpWrite" => settings.disable_tmp_write = this.boolean(value, key),
-                "shareTmp" => settings.share_tmp = this.boolean(value, key),
-                "enableSharedBuildCache" => settings.shared_build_cache = this.boolean(value, key),
-                "allowRootOwner" => settings.allow_root_owner = this.boolean(value, key),
-                "networkPolicy" => {
-                    if let Some(object) = this.object(value, key) {
-                        settings.network = this.network_policy(object);
-                    }
-                }
-                _ => {}
-            }
+            this.sandbox_key(&mut settings, key, property);
         });
         settings
+    }
+
+    /// One key of a `sandbox.json`, which the section `sandbox` of a policy document holds too.
+    pub(super) fn sandbox_key(&mut self, settings: &mut SandboxSettings, key: &str, property: &ObjectProp<'_>) {
+        let value = &property.value;
+        match key {
+            "type" => settings.kind = self.choice(property, key, &SandboxType::WORDS, SandboxType::parse),
+            "networkMode" => {
+                settings.network_mode = self.choice(property, key, &NetworkMode::WORDS, NetworkMode::parse);
+            }
+            "additionalReadwritePaths" => settings.read_write = self.path_entries(value, key),
+            "additionalReadonlyPaths" => settings.read_only = self.path_entries(value, key),
+            "denyRead" => settings.deny_read = self.path_entries(value, key),
+            "disableTmpWrite" => settings.disable_tmp_write = self.boolean(value, key),
+            "shareTmp" => settings.share_tmp = self.boolean(value, key),
+            "enableSharedBuildCache" => settings.shared_build_cache = self.boolean(value, key),
+            "allowRootOwner" => settings.allow_root_owner = self.boolean(value, key),
+            "networkPolicy" => {
+                if let Some(object) = self.object(value, key) {
+                    settings.network = self.network_policy(object);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn network_policy(&mut self, object: &Object<'_>) -> NetworkPolicy {
