@@ -139,7 +139,9 @@ pub(crate) fn known_paths() -> impl Iterator<Item = (&'static str, &'static Prot
         let below = CONTENTS.iter().flat_map(|(folder, names)| {
             let entry = PROTECTED.iter().find(|entry| entry.segments.join("/") == *folder);
             let paths = names.iter().map(move |name| format!("{folder}/{name}"));
-            entry.into_iter().flat_map(move |entry| paths.clone().map(move |path| (path, entry)))
+            entry
+                .into_iter()
+                .flat_map(move |entry| paths.clone().map(move |path| (path, entry)))
         });
         own.chain(below).collect()
     });

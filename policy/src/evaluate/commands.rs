@@ -518,7 +518,8 @@ impl World<'_> {
         let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
         let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
         let mut words = command.words.iter().filter_map(Word::literal);
-        command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
+        command.class != CommandClass::Wrapper
+            && !(command.program_name() == Some("find") && runs && !words.any(writes))
     }
 
     /// What a command that is not known to look is, and why a rule with `*` for its program would not cover it.

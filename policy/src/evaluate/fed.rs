@@ -30,7 +30,8 @@ enum Allowed {
 
 /// Whether a command of the line changes files whose names it is given.
 pub(super) fn changes_what_it_is_fed(analysis: &Analysis) -> bool {
-    let changes = |access: &FileAccess| access.access != Access::Read && matches!(access.target, FileTarget::Unknown(_));
+    let changes =
+        |access: &FileAccess| access.access != Access::Read && matches!(access.target, FileTarget::Unknown(_));
     let mut commands = analysis.commands.iter();
     commands.any(|command| feeder(command).is_some() && command.files.iter().any(changes))
 }
@@ -55,8 +56,16 @@ fn is_fed_name(access: &FileAccess) -> bool {
         return false;
     };
     let source = source.trim_matches(['"', '\'']);
-    let marker = source.len() <= 8 && source.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '{' | '}' | '%' | '@' | '_'));
-    !access.redirection && (marker || matches!(source, "words from the input" | "names from the input" | "a file that was found"))
+    let marker = source.len() <= 8
+        && source
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '{' | '}' | '%' | '@' | '_'));
+    !access.redirection
+        && (marker
+            || matches!(
+                source,
+                "words from the input" | "names from the input" | "a file that was found"
+            ))
 }
 
 /// Whether all options of a command are among these; letters may be joined.
@@ -146,7 +155,15 @@ impl World<'_> {
                 names && (fed || self.looks_only_at(command, allowed))
             }
             Some("fd" | "fdfind") => {
-                let elsewhere = ["-L", "--follow", "--base-directory", "--search-path", "-x", "-X", "--exec"];
+                let elsewhere = [
+                    "-L",
+                    "--follow",
+                    "--base-directory",
+                    "--search-path",
+                    "-x",
+                    "-X",
+                    "--exec",
+                ];
                 command.words.iter().skip(1).all(here) && !has_word(command, &elsewhere)
             }
             // `-a` and `-f` print `..`, too.
@@ -166,24 +183,31 @@ impl World<'_> {
         // A listing prints names from where it runs.
         let placed = || {
             !analysis.moved.contains(&index)
-                || self.folder_at_the_end(analysis).is_some_and(|folder| self.may_look_at(&folder, allowed))
+                || self
+                    .folder_at_the_end(analysis)
+                    .is_some_and(|folder| self.may_look_at(&folder, allowed))
         };
         let before = || analysis.commands.iter().enumerate().take(index);
         match first(label) {
             name @ ("find" | "fd" | "fdfind") => {
-                let mut searches = before().filter(|(_, outer)| outer.program_name() == Some(name)).peekable();
+                let mut searches = before()
+                    .filter(|(_, outer)| outer.program_name() == Some(name))
+                    .peekable();
                 searches.peek().is_some()
                     && placed()
                     && searches.all(|(at, search)| match name {
                         "find" => self.lists(analysis, at, search, allowed, 0),
                         // Its own words go up to the command that it runs.
                         _ => search.words.iter().skip(1).all(|word| {
-                            word.literal().is_some_and(|text| !text.starts_with(['/', '~']) && text != "..")
+                            word.literal()
+                                .is_some_and(|text| !text.starts_with(['/', '~']) && text != "..")
                         }),
                     })
             }
             "xargs" => {
-                let own = label.split_whitespace().any(|word| word.starts_with("-a") || word.starts_with("--arg"));
+                let own = label
+                    .split_whitespace()
+                    .any(|word| word.starts_with("-a") || word.starts_with("--arg"));
                 let mut listed = false;
                 let mut pipes = analysis.pipes.iter().filter(|pipe| pipe.to.contains(&index)).peekable();
                 let piped = pipes.peek().is_some();
@@ -202,8 +226,16 @@ impl World<'_> {
     }
 
     /// Whether a file of a command is a name that it is fed, and all such names surely lie in the workspace.
-    pub(super) fn is_listed_inside(&self, analysis: &Analysis, index: usize, command: &Command, access: &FileAccess) -> bool {
-        is_fed_name(access) && self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS)
+    pub(super) fn is_listed_inside(
+        &self,
+        analysis: &Analysis,
+        index: usize,
+        command: &Command,
+        access: &FileAccess,
+    ) -> bool {
+        // What `find -exec` reads is for the rule that names the whole search.
+        let piped = feeder(command).is_some_and(|label| first(label) == "xargs");
+        piped && is_fed_name(access) && self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS)
     }
 
     /// A command that removes whole folders by names that could be any.
@@ -213,6 +245,11 @@ impl World<'_> {
             access.access == Access::DeleteTree && matches!(access.target, FileTarget::Unknown(_))
         };
         command.files.iter().find(removes)?;
+        // A function is given what the line calls it with.
+        let function = |context: &Context| matches!(context, Context::Group(label) if label.ends_with("()"));
+        if command.seen_through.iter().any(function) {
+            return None;
+        }
         if self.fed_from(analysis, index, command, Allowed::NotCritical, MOST_STEPS) {
             return None;
         }

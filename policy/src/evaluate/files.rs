@@ -121,16 +121,6 @@ fn lists_all(source: &str) -> bool {
     matches!(words.next(), Some("ls" | "dir" | "find")) && words.all(|word| word.starts_with('-') || word == ".")
 }
 
-/// A pattern as a name, where it meets nothing.
-fn without_escapes(pattern: &str) -> String {
-    let mut chars = pattern.chars();
-    let mut out = String::new();
-    while let Some(c) = chars.next() {
-        out.extend(if c == '\\' { chars.next() } else { Some(c) });
-    }
-    out
-}
-
 impl World<'_> {
     fn ids(&self, access: Access, effect: Effect) -> impl Iterator<Item = RuleId> {
         verbs(access)
@@ -353,16 +343,6 @@ impl World<'_> {
         if let Some(id) = self.covering(folder, &ids, Effect::Deny, verbs(access)) {
             return Part::by_rule(self, id, subject);
         }
-        // A pattern that meets no file stays as it is written: `app/[slug]/page.tsx` is then the file of that name.
-        let as_written = pattern
-            .contains(['*', '?', '['])
-            .then(|| AbsPath::parse(&without_escapes(pattern)).ok())
-            .flatten();
-        let denied_as_written =
-            as_written.as_ref().and_then(|path| self.covering(path, &self.rules_on(path), Effect::Deny, verbs(access)));
-        if let Some(id) = denied_as_written {
-            return Part::by_rule(self, id, subject);
-        }
         let may = "it can expand to what this rule is about:";
         let met = self.strictest(self.ids(access, Effect::Deny), |id| {
             self.deny_meets(id, folder, pattern)
@@ -410,9 +390,7 @@ impl World<'_> {
                 && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern))
         });
         let covering = self.covering(folder, &ids, Effect::Ask, verbs(access));
-        let asked_as_written =
-            as_written.as_ref().and_then(|path| self.covering(path, &self.rules_on(path), Effect::Ask, verbs(access)));
-        if let Some(id) = covering.into_iter().chain(met).chain(asked_as_written).min() {
+        if let Some(id) = covering.into_iter().chain(met).min() {
             return Part::by_rule(self, id, subject);
         }
         let known = self.real(folder).is_some();

@@ -134,9 +134,11 @@ impl<'c> Search<'c> {
 
 /// Whether a command does something with what it finds, by its own words.
 fn acts(command: &Command) -> bool {
-    command.words.iter().filter_map(Word::literal).any(|word| {
-        matches!(word, "-delete" | "-exec" | "-execdir" | "-ok" | "-okdir")
-    })
+    command
+        .words
+        .iter()
+        .filter_map(Word::literal)
+        .any(|word| matches!(word, "-delete" | "-exec" | "-execdir" | "-ok" | "-okdir"))
 }
 
 /// The folders of which must be known what stands there: those where a search that acts may find something protected.
@@ -148,7 +150,12 @@ pub(super) fn wanted(command: &Command, handed_on: bool, resolve: impl Fn(&str) 
     let meets = |root: &&&str| protected::known_paths().any(|(path, _)| search.finds(root, path));
     let roots = search.roots.iter().filter(meets);
     roots
-        .filter_map(|root| Some(Wanted { folder: resolve(root)?, deep: true }))
+        .filter_map(|root| {
+            Some(Wanted {
+                folder: resolve(root)?,
+                deep: true,
+            })
+        })
         .collect()
 }
 
@@ -181,7 +188,8 @@ fn stands_there(path: &str, tree: &Tree) -> bool {
     let last = names.next().unwrap_or_default();
     let ending = last.strip_prefix('*');
     let is_last = |name: &String| ending.map_or(name == last, |ending| name.ends_with(ending));
-    (tree.files.iter().any(is_last) || tree.folders.iter().any(is_last)) && names.all(|name| tree.folders.contains(name))
+    (tree.files.iter().any(is_last) || tree.folders.iter().any(is_last))
+        && names.all(|name| tree.folders.contains(name))
 }
 
 #[cfg(test)]

@@ -82,10 +82,17 @@ impl World<'_> {
 impl World<'_> {
     /// Names that a printer of the line makes out of patterns: `ls -d /* | xargs rm`.
     fn judge_listed_patterns(&self, analysis: &Analysis, access: Access) -> Vec<Part> {
-        let printers = analysis.commands.iter().filter(|command| sends(analysis, command, Way::Input));
-        let listed = printers.flat_map(|command| &command.files).filter(|file| !file.redirection);
+        let printers = analysis
+            .commands
+            .iter()
+            .filter(|command| sends(analysis, command, Way::Input));
+        let listed = printers
+            .flat_map(|command| &command.files)
+            .filter(|file| !file.redirection);
         let judged = listed.filter_map(|file| match &file.target {
-            FileTarget::Pattern { folder, pattern } => Some(self.judge_pattern(folder, pattern, access, true, Cover::None)),
+            FileTarget::Pattern { folder, pattern } => {
+                Some(self.judge_pattern(folder, pattern, access, true, Cover::None))
+            }
             FileTarget::Path(_) | FileTarget::Unknown(_) => None,
         });
         let matters = |part: &Part| matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);

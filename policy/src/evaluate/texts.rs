@@ -232,11 +232,19 @@ fn all_wide(command: &Command) -> Vec<String> {
                 .collect::<Vec<_>>()
         };
         spellings.push(with(rest));
-        spellings.extend(spelled::with_options_first(&name, rest).spellings.iter().map(|rest| with(rest)));
+        spellings.extend(
+            spelled::with_options_first(&name, rest)
+                .spellings
+                .iter()
+                .map(|rest| with(rest)),
+        );
         let spelled = spelled::without_options(&name, rest).spellings;
         // `git -C x reset HEAD~1 --hard`. Behind `--` there are no options.
         let ended = rest.iter().any(|word| word.literal() == Some("--"));
-        let moved = spelled.iter().take(if ended { 0 } else { MOST_MOVED }).map(|rest| spelled::with_options_first(&name, rest).spellings);
+        let moved = spelled
+            .iter()
+            .take(if ended { 0 } else { MOST_MOVED })
+            .map(|rest| spelled::with_options_first(&name, rest).spellings);
         spellings.extend(moved.flatten().map(|rest| with(&rest)));
         spellings.extend(spelled.iter().map(|rest| with(rest)));
         // `git-push`, as it lies in git's own folder.

@@ -229,7 +229,12 @@ impl Walk<'_> {
     fn note_pipe(&mut self, from: std::ops::Range<usize>) {
         let to = from.end..self.analysis.commands.len();
         let own = self.analysis.commands.get(to.clone()).unwrap_or_default();
-        let is_fed = |command: &Command| command.seen_through.iter().any(|context| matches!(context, Context::Changing(_)));
+        let is_fed = |command: &Command| {
+            command
+                .seen_through
+                .iter()
+                .any(|context| matches!(context, Context::Changing(_)))
+        };
         if !from.is_empty() && own.iter().any(is_fed) {
             self.analysis.pipes.push(Pipe { from, to });
         }
@@ -376,7 +381,8 @@ impl Walk<'_> {
         }
         value.hash = hash;
         let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
-        value.numeric = !value.exact && words.is_some_and(|words| !words.is_empty()) && sources.all(builtins::prints_number);
+        value.numeric =
+            !value.exact && words.is_some_and(|words| !words.is_empty()) && sources.all(builtins::prints_number);
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;
         let before = state.clone();

@@ -215,7 +215,9 @@ pub(super) fn option(command: &Command, inside: &dyn Fn(&str) -> bool) -> Option
         .collect();
     if !begun.is_empty() {
         let runs = program.runs.iter().map(|remarked| remarked.option);
-        let mut listed = runs.chain(program.here.iter().copied()).chain(program.loose.iter().copied());
+        let mut listed = runs
+            .chain(program.here.iter().copied())
+            .chain(program.loose.iter().copied());
         // `npm --script-sh$X` may name what runs.
         let may_be = |option: &&str| begun.iter().any(|begun| begun.len() > 2 && option.starts_with(begun));
         if let Some(option) = listed.find(may_be) {
@@ -355,7 +357,11 @@ mod tests {
             ("echo --config", None),
         ] {
             let analysis = shell::analyse(line, &context, Limits::default());
-            assert_eq!(option(&analysis.commands[0], &|place| place.starts_with("/work/")), found, "{line}");
+            assert_eq!(
+                option(&analysis.commands[0], &|place| place.starts_with("/work/")),
+                found,
+                "{line}"
+            );
         }
     }
 }

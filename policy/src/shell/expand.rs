@@ -206,6 +206,9 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
     let kept = words.iter().filter(|word| words.len() == 1 || !word.is_empty());
     for (number, word) in kept.enumerate() {
         let mut field = field(word, raw, state, context);
+        if let Some(text) = as_written(word, context) {
+            field.candidates.push(vec![Text::plain(text)]);
+        }
         if number > 0 {
             field.source.clear();
             field.before = Cow::Borrowed("");
@@ -216,6 +219,26 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         Some(cells) if words.len() > 1 => Ok(vec![unless_plain(&cells, fields, raw, state, context)]),
         _ => Ok(fields),
     }
+}
+
+/// The text of a word with sets that stays as it is where no file has such a name: `app/[slug]/page.tsx`. What other wildcards
+/// stand for holds their own text, too.
+fn as_written(cells: &[Cell], context: &ShellContext) -> Option<String> {
+    let is_open = |cell: &Cell| matches!(cell, Cell::Char { c: '[', quoted: false });
+    if !cells.iter().any(is_open) {
+        return None;
+    }
+    let text = |cell: &Cell| match cell {
+        Cell::Char { c, .. } => Some(*c),
+        _ => None,
+    };
+    let text: String = cells.iter().map(text).collect::<Option<_>>()?;
+    let at_home = matches!(cells.first(), Some(Cell::Char { c: '~', quoted: false }));
+    match text.strip_prefix("~/").filter(|_| at_home) {
+        Some(rest) => Some(format!("{}/{rest}", context.home.as_ref()?)),
+        None => Some(text),
+    }
+    .filter(|text| text != "[" && text != "[[")
 }
 
 /// One field for a word with braces that a plain shell leaves as they are: it becomes these words or itself.

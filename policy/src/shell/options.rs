@@ -223,7 +223,11 @@ pub(super) fn begun_option(source: &str) -> Option<&str> {
 /// All long options that may become of a beginning, with values that are not known.
 fn begun_options(begun: &str, spec: Spec, parsed: &mut Parsed) {
     let valued = spec.long.iter().map(|long| format!("--{long}"));
-    let flags = spec.flags.iter().filter(|flag| flag.starts_with("--")).map(|flag| (*flag).to_owned());
+    let flags = spec
+        .flags
+        .iter()
+        .filter(|flag| flag.starts_with("--"))
+        .map(|flag| (*flag).to_owned());
     let names = valued.chain(flags).filter(|name| name.starts_with(begun));
     // An option of another table that begins so counts as one that is cut short.
     let all = names.chain((begun.len() > 2).then(|| begun.to_owned()));

@@ -59,7 +59,10 @@ fn is_moved(word: &Word) -> bool {
 /// that may be joined in each order. A few for each word that is kept in front: a rule names a subcommand first.
 pub(super) fn with_options_first(program: &str, rest: &[Word]) -> Spelled {
     let mut spelled = Spelled::default();
-    let end = rest.iter().position(|word| word.literal() == Some("--")).unwrap_or(rest.len());
+    let end = rest
+        .iter()
+        .position(|word| word.literal() == Some("--"))
+        .unwrap_or(rest.len());
     let (own, behind) = rest.split_at(end.min(rest.len()));
     if own.len() > MOST_WORDS {
         spelled.too_many = own.iter().any(is_moved);
@@ -79,7 +82,12 @@ pub(super) fn with_options_first(program: &str, rest: &[Word]) -> Spelled {
             let last = options.iter().take(if together { from } else { 0 });
             let operands = others.iter().take(if together { MOST_WORDS } else { MOST_MOVED });
             let words = front.iter().chain(first).chain(last).chain(operands);
-            spelled.spellings.push(words.map(|word| (*word).clone()).chain(behind.iter().cloned()).collect());
+            spelled.spellings.push(
+                words
+                    .map(|word| (*word).clone())
+                    .chain(behind.iter().cloned())
+                    .collect(),
+            );
         }
     }
     let (joined, apart) = joined_letters(program, &options);
@@ -104,7 +112,11 @@ fn joined_letters<'w>(program: &str, options: &[&'w Word]) -> (Vec<String>, Vec<
     };
     let (clusters, apart): (Vec<&Word>, Vec<&Word>) = options.iter().copied().partition(|word| is_cluster(word));
     let mut own: Vec<char> = Vec::new();
-    for letter in clusters.iter().filter_map(|word| word.literal()).flat_map(|text| text.chars().skip(1)) {
+    for letter in clusters
+        .iter()
+        .filter_map(|word| word.literal())
+        .flat_map(|text| text.chars().skip(1))
+    {
         if !own.contains(&letter) && own.len() < MOST_LETTERS {
             own.push(letter);
         }

@@ -395,9 +395,8 @@ impl Walk<'_> {
         let came_in = |field: &&Field| {
             field.text().is_none()
                 && !field.exact
-                && unquoted_names(&field.source).any(|name| {
-                    state.variables.contains_key(name) && lookup(name, state, self.context).can_evaluate()
-                })
+                && unquoted_names(&field.source)
+                    .any(|name| state.variables.contains_key(name) && lookup(name, state, self.context).can_evaluate())
         };
         let splits = arguments.iter().find(|field| printed(field) || came_in(field));
         if let Some(source) = splits.map(|field| field.source.clone()) {
@@ -485,7 +484,11 @@ fn unquoted_names(source: &str) -> impl Iterator<Item = &str> {
         let behind = behind.strip_prefix('{').unwrap_or(behind);
         let digit = behind.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*'));
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let end = if digit { 1 } else { behind.find(|c| !letter(c)).unwrap_or(behind.len()) };
+        let end = if digit {
+            1
+        } else {
+            behind.find(|c| !letter(c)).unwrap_or(behind.len())
+        };
         behind.get(..end).filter(|name| !name.is_empty())
     })
 }
