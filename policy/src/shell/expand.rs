@@ -89,6 +89,8 @@ pub(super) struct Field {
     pub(super) process: bool,
     /// It becomes names of git's objects, or words around them: whatever they are, no options.
     pub(super) hash: bool,
+    /// What it stays where its sets match no name; one that has none cannot.
+    pub(super) stays: Option<String>,
 }
 
 impl Field {
@@ -102,6 +104,7 @@ impl Field {
             exact: true,
             process: false,
             hash: false,
+            stays: None,
         }
     }
 
@@ -118,6 +121,7 @@ impl Field {
             exact: false,
             process: false,
             hash: false,
+            stays: None,
         }
     }
 
@@ -175,6 +179,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         exact: true,
         process: false,
         hash: false,
+        stays: None,
     })
 }
 
@@ -199,6 +204,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             exact: false,
             process: false,
             hash: false,
+            stays: None,
         }]);
     };
     let mut fields = Vec::new();
@@ -206,9 +212,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
     let kept = words.iter().filter(|word| words.len() == 1 || !word.is_empty());
     for (number, word) in kept.enumerate() {
         let mut field = field(word, raw, state, context);
-        if let Some(text) = as_written(word, context) {
-            field.candidates.push(vec![Text::plain(text)]);
-        }
+        field.stays = as_written(word, context);
         if number > 0 {
             field.source.clear();
             field.before = Cow::Borrowed("");
@@ -510,6 +514,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         exact,
         process,
         hash: !glob && is_hash(cells),
+        stays: None,
     }
 }
 

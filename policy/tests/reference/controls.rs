@@ -120,7 +120,9 @@ impl Judge<'_> {
         if !self.is_approved(&definitions) {
             parts.push(Part::new(Verdict::Ask, DecidedBy::Protection));
         }
-        parts.push(self.mcp_tool(server, tool, &found));
+        // A space without width is not seen; the generator makes no other such character.
+        let seen = !server.contains('\u{200b}') && !tool.contains('\u{200b}');
+        parts.push(self.mcp_tool(server, tool, &found).unless_unknown(seen));
         parts
     }
 
