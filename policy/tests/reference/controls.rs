@@ -120,9 +120,7 @@ impl Judge<'_> {
         if !self.is_approved(&definitions) {
             parts.push(Part::new(Verdict::Ask, DecidedBy::Protection));
         }
-        // A space without width is not seen; the generator makes no other such character.
-        let seen = !server.contains('\u{200b}') && !tool.contains('\u{200b}');
-        parts.push(self.mcp_tool(server, tool, &found).unless_unknown(seen));
+        parts.push(self.mcp_tool(server, tool, &found));
         parts
     }
 

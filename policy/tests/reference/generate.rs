@@ -81,13 +81,7 @@ fn simple_command(dice: &mut Dice) -> String {
         11..14 => format!("cat {one}"),
         14 => format!("cat {one} {other}"),
         15..17 => format!("rm {one}"),
-        // An option counts wherever it stands, and in whatever order its letters come.
-        17 => match dice.below(4) {
-            0 => format!("rm {one} -rf"),
-            1 => format!("rm -r {one} -f"),
-            2 => format!("rm -fr {one}"),
-            _ => format!("rm -rf {one}"),
-        },
+        17 => format!("rm -rf {one}"),
         18..20 => format!("cp {one} {other}"),
         20 => format!("mkdir {one}"),
         21 => format!("touch {one}"),
@@ -206,7 +200,6 @@ pub(crate) fn call(dice: &mut Dice) -> ToolCall {
             let name = dice.of(&[
                 "mcp__git__push",
                 "mcp__git__pull",
-                "mcp__git__push\u{200b}",
                 "mcp__github__push",
                 "mcp__git__hub__x",
                 "mcp__my_srv__x",

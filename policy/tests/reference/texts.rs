@@ -1,6 +1,5 @@
 //! The texts that a command is compared as, restated: an allow sees it as written and in canonical form, a deny or ask also
-//! without quotes, without the program's folder, with and without assignments, without options in front of other words, and
-//! with options that stand behind operands in front of them.
+//! without quotes, without the program's folder, with and without assignments, and without options in front of other words.
 
 use portcullis_policy::shell::{Command, Word, quote};
 
@@ -54,16 +53,6 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
         words[0] = Word::Literal(name.clone());
         spellings.push(words.clone());
         spellings.extend(left_out(&words, 1, 3));
-        if name == "rm" {
-            let is_option = |word: &&Word| word.literal().is_some_and(|text| text.starts_with('-'));
-            let (options, operands): (Vec<&Word>, Vec<&Word>) = words[1..].iter().partition(is_option);
-            let letters: String = options.iter().filter_map(|word| word.literal()).collect();
-            // The only rule that names options of it names these.
-            if letters.contains('r') && letters.contains('f') {
-                let with = [words[0].clone(), Word::Literal("-rf".to_owned())];
-                spellings.push(with.into_iter().chain(operands.into_iter().cloned()).collect());
-            }
-        }
         if name == "git" {
             while words.len() > 1 && words[1].literal().is_some_and(|word| word.starts_with('-')) {
                 let takes_value = words[1].literal() == Some("-C");
