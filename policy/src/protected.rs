@@ -20,6 +20,7 @@ use crate::{AbsPath, path::plain};
 pub(crate) use critical::{holds_more_than_the_workspace, may_be_raw_device};
 pub use critical::{is_critical, is_critical_pattern, is_raw_device};
 pub(crate) use destructive::{destroys, forks_without_end};
+use table::CONTENTS;
 pub use table::{PROTECTED, Protected};
 
 /// What of the protection the team has switched off.
@@ -128,6 +129,23 @@ pub fn protects_pattern(pattern: &str, switches: Switches) -> Option<&'static Pr
         let ours = plain::parse(&format!("**/{}/**", entry.segments.join("/")));
         plain::meet(&ours.iter().collect::<Vec<_>>(), &theirs)
     })
+}
+
+/// Protected paths that are known by their whole names, each with its entry: those of the table, and what usually lies in
+/// its folders that is run or obeyed. A name may begin with `*`.
+pub(crate) fn known_paths() -> impl Iterator<Item = (&'static str, &'static Protected)> {
+    static KNOWN: LazyLock<Vec<(String, &'static Protected)>> = LazyLock::new(|| {
+        let own = PROTECTED.iter().map(|entry| (entry.segments.join("/"), entry));
+        let below = CONTENTS.iter().flat_map(|(folder, names)| {
+            let entry = PROTECTED.iter().find(|entry| entry.segments.join("/") == *folder);
+            let paths = names.iter().map(move |name| format!("{folder}/{name}"));
+            entry
+                .into_iter()
+                .flat_map(move |entry| paths.clone().map(move |path| (path, entry)))
+        });
+        own.chain(below).collect()
+    });
+    KNOWN.iter().map(|(path, entry)| (path.as_str(), *entry))
 }
 
 /// The entry that a name alone is under, wherever it lies: what a copy of a folder brings along.

@@ -50,7 +50,10 @@ pub use quote::quote;
 pub use sockets::Socket;
 pub(crate) use targets::left_again;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use crate::AbsPath;
 
@@ -68,6 +71,17 @@ pub struct Analysis {
     /// For each git command of `moved` that only looks, by its number, and of which all directories are known that it may
     /// run in: these directories.
     pub git_places: BTreeMap<usize, Vec<AbsPath>>,
+    /// What is written to the input of commands that run others on names from there.
+    pub pipes: Vec<Pipe>,
+}
+
+/// A pipe into a command such as `xargs`, by numbers of commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipe {
+    /// Those in front of it in the pipeline.
+    pub from: Range<usize>,
+    /// Those that read from it.
+    pub to: Range<usize>,
 }
 
 /// One simple command.
@@ -127,7 +141,13 @@ impl Command {
     /// files say: `cargo --config`, `pytest -p`.
     #[must_use]
     pub fn executing_option(&self) -> Option<&'static str> {
-        executing::option(self)
+        executing::option(self, &|_| false)
+    }
+
+    /// The same, where `inside` says of a place that is named from the root or the home folder whether it lies in the project.
+    #[must_use]
+    pub fn executing_option_but(&self, inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+        executing::option(self, inside)
     }
 
     /// Operands that are code which the command runs, such as test files, or that it hands to a formatter: `pytest tests/a.py`.

@@ -61,6 +61,11 @@ const MADE: &[&str] = &[
     "venv",
 ];
 
+/// Whether tools fill folders of this name.
+pub(super) fn is_made_name(name: &str) -> bool {
+    MADE.contains(&name)
+}
+
 /// How sure it is that a rule is about something below a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Met {
@@ -121,6 +126,9 @@ impl World<'_> {
             }
         }
         parts.extend(self.judge_landing(command, &mut steps));
+        if command.files.iter().any(|access| access.access == Access::DeleteTree) {
+            parts.extend(self.judge_found(command));
+        }
         parts
     }
 

@@ -171,6 +171,13 @@ impl World<'_> {
                         || (access.access == Access::Write && globs::brings_names(analysis, index, folder));
                     self.judge_pattern(folder, pattern, access.access, unsettled, cover)
                 }
+                // All that a listing of the workspace prints lies there, as what a pattern stands for does.
+                FileTarget::Unknown(_)
+                    if access.access == Access::Read && self.is_listed_inside(analysis, index, command, &access) =>
+                {
+                    let all = format!("{}/**", self.workspace.cwd.as_str().trim_end_matches('/'));
+                    self.judge_pattern(&self.workspace.cwd, &all, Access::Read, false, cover)
+                }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
             // What is moved is gone from its place and not lost.
@@ -196,6 +203,7 @@ impl World<'_> {
         );
         parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_fed(analysis, index, command).map(|part| part.through(&seen)));
     }
 
     /// A deny or ask that the command would meet if a word of it became what it might.
@@ -325,7 +333,7 @@ impl World<'_> {
         let narrow = texts::narrow(command);
         let ids = self.rules.index().commands(narrow.iter().map(String::as_str));
         let leads_elsewhere = |text: &str| self.resolve(text).is_none_or(|path| !self.is_inside(&path));
-        let escapes = escapes(command) || command.code_operands().into_iter().any(leads_elsewhere);
+        let escapes = self.escapes(command) || command.code_operands().into_iter().any(leads_elsewhere);
         let exact_first = |id: &RuleId| {
             let exact = matches!(self.rule(*id).map(|rule| &rule.matcher), Some(Matcher::Shell(p)) if p.is_exact());
             (!exact, *id)
@@ -413,7 +421,7 @@ impl World<'_> {
             command.class
         };
         if class == CommandClass::Other {
-            return other(&what_it_is(command), subject);
+            return other(&self.what_it_is(command), subject);
         }
         if identity {
             return other("a command that runs as somebody else, or elsewhere", subject);
@@ -494,6 +502,46 @@ impl World<'_> {
             }
         }
         Some(here.cwd)
+    }
+
+    /// An option by which it runs something else than the project's own files say; a folder inside the workspace is one of
+    /// the project's, however it is named.
+    fn executing_option(&self, command: &Command) -> Option<&'static str> {
+        command.executing_option_but(&|place| self.resolve(place).is_some_and(|path| self.workspace.contains(&path)))
+    }
+
+    /// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
+    fn escapes(&self, command: &Command) -> bool {
+        let Some(option) = command.escape_option() else {
+            return self.executing_option(command).is_some();
+        };
+        let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+        let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
+        let mut words = command.words.iter().filter_map(Word::literal);
+        command.class != CommandClass::Wrapper
+            && !(command.program_name() == Some("find") && runs && !words.any(writes))
+    }
+
+    /// What a command that is not known to look is, and why a rule with `*` for its program would not cover it.
+    fn what_it_is(&self, command: &Command) -> String {
+        if !command.assignments_harmless() {
+            let names: Vec<&str> = command
+                .assignments
+                .iter()
+                .map(|assignment| assignment.name.as_str())
+                .collect();
+            return format!(
+                "a command with {}, which can change what it does, so a rule has to name it",
+                names.join(", ")
+            );
+        }
+        let option = command
+            .escape_option()
+            .or_else(|| self.executing_option(command).map(str::to_owned));
+        match option.filter(|option| self.escapes(command) && option.starts_with('-')) {
+            Some(option) => format!("a command with `{option}`, which a rule with `*` does not cover"),
+            None => "a command".to_owned(),
+        }
     }
 
     fn cover(&self, reach: Reach, command: &Command, access: &FileAccess) -> Cover {
@@ -612,39 +660,6 @@ fn first_word(label: &str) -> &str {
 
 pub(super) fn is_feeder(label: &str) -> bool {
     FEEDERS.contains(&first_word(label))
-}
-
-/// Whether an option runs another program or writes elsewhere, other than one whose program is judged by itself.
-fn escapes(command: &Command) -> bool {
-    let Some(option) = command.escape_option() else {
-        return command.executing_option().is_some();
-    };
-    let runs = matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-    let writes = |word: &str| matches!(word, "-delete" | "-fls" | "-files0-from") || word.starts_with("-fprint");
-    let mut words = command.words.iter().filter_map(Word::literal);
-    command.class != CommandClass::Wrapper && !(command.program_name() == Some("find") && runs && !words.any(writes))
-}
-
-/// What a command that is not known to look is, and why a rule with `*` for its program would not cover it.
-fn what_it_is(command: &Command) -> String {
-    if !command.assignments_harmless() {
-        let names: Vec<&str> = command
-            .assignments
-            .iter()
-            .map(|assignment| assignment.name.as_str())
-            .collect();
-        return format!(
-            "a command with {}, which can change what it does, so a rule has to name it",
-            names.join(", ")
-        );
-    }
-    let option = command
-        .escape_option()
-        .or_else(|| command.executing_option().map(str::to_owned));
-    match option.filter(|option| escapes(command) && option.starts_with('-')) {
-        Some(option) => format!("a command with `{option}`, which a rule with `*` does not cover"),
-        None => "a command".to_owned(),
-    }
 }
 
 /// A command for people: with its assignments.

@@ -52,6 +52,10 @@ impl World<'_> {
                 let matters = matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);
                 parts.extend((part.verdict != Verdict::Allow && matters).then_some(part));
             }
+            if way == Way::Input {
+                parts.extend(analysis.commands.iter().filter_map(|command| self.judge_found(command)));
+                parts.extend(self.judge_listed_patterns(analysis, access));
+            }
             for path in words.filter_map(|word| self.resolve(word)) {
                 let part = self.judge_path(&path, access, Cover::None);
                 let matters = matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);
@@ -72,6 +76,30 @@ impl World<'_> {
             }));
         }
         parts
+    }
+}
+
+impl World<'_> {
+    /// Names that a printer of the line makes out of patterns: `ls -d /* | xargs rm`.
+    fn judge_listed_patterns(&self, analysis: &Analysis, access: Access) -> Vec<Part> {
+        let printers = analysis
+            .commands
+            .iter()
+            .filter(|command| sends(analysis, command, Way::Input));
+        let listed = printers
+            .flat_map(|command| &command.files)
+            .filter(|file| !file.redirection);
+        let judged = listed.filter_map(|file| match &file.target {
+            FileTarget::Pattern { folder, pattern } => {
+                Some(self.judge_pattern(folder, pattern, access, true, Cover::None))
+            }
+            FileTarget::Path(_) | FileTarget::Unknown(_) => None,
+        });
+        let matters = |part: &Part| matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);
+        judged
+            .filter(|part| part.verdict != Verdict::Allow && matters(part))
+            .take(MAX_WORDS)
+            .collect()
     }
 }
 

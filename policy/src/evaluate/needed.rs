@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    below, commands, controls, globs, repositories, told, trees,
+    below, commands, controls, fed, found, globs, repositories, told, trees,
     world::{left_behind, resolve},
 };
 
@@ -140,6 +140,7 @@ impl Needed {
 fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
     let analysis = commands::analyse(workspace, line);
     needed.paths(analysis.goes.values().flatten().cloned());
+    let handed_on = fed::changes_what_it_is_fed(&analysis);
     for (index, command) in analysis.commands.iter().enumerate() {
         for folder in repositories::folders(&analysis, index, command, &workspace.cwd).unwrap_or_default() {
             needed.paths([folder.clone()]);
@@ -173,7 +174,8 @@ fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
         }
         let read = trees::wanted(command, |text| resolve(workspace, text));
         let all = read.into_iter().chain(globs::written(command));
-        for wanted in all.chain(below::wanted(command)) {
+        let found = found::wanted(command, handed_on, |text| resolve(workspace, text));
+        for wanted in all.chain(below::wanted(command)).chain(found) {
             needed.tree(wanted);
         }
         for (_, path) in told::patched(line, command) {

@@ -202,6 +202,9 @@ pub(super) fn with_any_program(command: &Command, words: usize) -> String {
     line
 }
 
+/// Most spellings without options in front of which the options behind operands are looked at, too.
+const MOST_MOVED: usize = 4;
+
 /// What a deny or ask is compared with.
 pub(super) fn wide(command: &Command) -> Vec<String> {
     let more = |name: &str| {
@@ -229,7 +232,20 @@ fn all_wide(command: &Command) -> Vec<String> {
                 .collect::<Vec<_>>()
         };
         spellings.push(with(rest));
+        spellings.extend(
+            spelled::with_options_first(&name, rest)
+                .spellings
+                .iter()
+                .map(|rest| with(rest)),
+        );
         let spelled = spelled::without_options(&name, rest).spellings;
+        // `git -C x reset HEAD~1 --hard`. Behind `--` there are no options.
+        let ended = rest.iter().any(|word| word.literal() == Some("--"));
+        let moved = spelled
+            .iter()
+            .take(if ended { 0 } else { MOST_MOVED })
+            .map(|rest| spelled::with_options_first(&name, rest).spellings);
+        spellings.extend(moved.flatten().map(|rest| with(&rest)));
         spellings.extend(spelled.iter().map(|rest| with(rest)));
         // `git-push`, as it lies in git's own folder.
         if let Some(verb) = name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
@@ -292,7 +308,8 @@ pub(super) fn pieces(command: &Command) -> Vec<Vec<String>> {
     };
     let name = program.rsplit('/').next().unwrap_or_default();
     let spelled = spelled::without_options(name, rest);
-    if spelled.too_many {
+    let moved = spelled::with_options_first(name, rest);
+    if spelled.too_many || moved.too_many {
         all.push(vec![format!("{name} "), String::new()]);
     }
     if !all.is_empty() {
@@ -301,7 +318,8 @@ pub(super) fn pieces(command: &Command) -> Vec<Vec<String>> {
                 .chain(rest)
                 .collect::<Vec<_>>()
         };
-        all.extend(spelled.spellings.into_iter().filter_map(|rest| pieces_of(&with(rest))));
+        let spellings = spelled.spellings.into_iter().chain(moved.spellings);
+        all.extend(spellings.filter_map(|rest| pieces_of(&with(rest))));
     }
     all
 }

@@ -203,3 +203,69 @@ pub const PROTECTED: &[Protected] = &[
     folder(&[".gnupg"], KEYS),
     folder(&[".aws"], KEYS),
 ];
+
+/// What usually lies in folders of the table that something runs or obeys: with it a search that chooses by name is
+/// compared. The rest of such a folder is protected where a path names it.
+pub(super) const CONTENTS: &[(&str, &[&str])] = &[
+    (
+        ".git",
+        &[
+            "config",
+            "config.worktree",
+            "hooks",
+            "hooks/applypatch-msg",
+            "hooks/commit-msg",
+            "hooks/fsmonitor-watchman",
+            "hooks/post-checkout",
+            "hooks/post-commit",
+            "hooks/post-merge",
+            "hooks/post-receive",
+            "hooks/post-rewrite",
+            "hooks/pre-applypatch",
+            "hooks/pre-commit",
+            "hooks/pre-merge-commit",
+            "hooks/pre-push",
+            "hooks/pre-rebase",
+            "hooks/pre-receive",
+            "hooks/prepare-commit-msg",
+            "hooks/update",
+            "info/attributes",
+        ],
+    ),
+    (".config/git", &["attributes", "config"]),
+    (
+        ".husky",
+        &[
+            "commit-msg",
+            "post-checkout",
+            "post-merge",
+            "pre-commit",
+            "pre-push",
+            "prepare-commit-msg",
+        ],
+    ),
+    (".portcullis", &["local.jsonc", "policy.jsonc"]),
+    (".claude", &["settings.json", "settings.local.json"]),
+    (
+        ".cursor",
+        &[
+            "cli.json",
+            "environment.json",
+            "hooks.json",
+            "mcp.json",
+            "permissions.json",
+            "sandbox.json",
+        ],
+    ),
+    (".codex", &["config.toml", "hooks.json"]),
+    (".gemini", &["settings.json"]),
+    (
+        ".vscode",
+        &["extensions.json", "launch.json", "settings.json", "tasks.json"],
+    ),
+    (".devcontainer", &["devcontainer.json"]),
+    (".cargo", &["config", "config.toml"]),
+    (".mvn", &["extensions.xml", "jvm.config", "maven.config"]),
+    (".ssh", &["authorized_keys", "config", "environment", "rc"]),
+    (".aws", &["config", "credentials"]),
+];

@@ -13,7 +13,7 @@ mod told;
 mod wrapped;
 
 use super::{
-    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Opaque, OpaqueReason,
+    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Opaque, OpaqueReason, Pipe,
     ShellContext, Socket, Word, class, constant,
     expand::{self, State, Value},
     hidden,
@@ -210,16 +210,34 @@ impl Walk<'_> {
             [only] => self.timed(pipeline.timed, |walk| walk.node(only, state, &Stdin::Inherited))?,
             stages => {
                 let mut before: Option<&Node> = None;
+                let first = self.analysis.commands.len();
                 for stage in stages {
+                    let own = self.analysis.commands.len();
                     let stdin = before.map_or(Stdin::Inherited, |node| Stdin::Pipe(constant::printed(node)));
                     let inside = state.clone();
                     self.timed(pipeline.timed, |walk| walk.node(stage, inside, &stdin))?;
+                    self.note_pipe(first..own);
                     before = Some(stage);
                 }
                 (state.clone(), state)
             }
         };
         Ok(if pipeline.negated { (ways.1, ways.0) } else { ways })
+    }
+
+    /// Notes what is written to the commands of a stage that were walked since, if one of them is run on its input.
+    fn note_pipe(&mut self, from: std::ops::Range<usize>) {
+        let to = from.end..self.analysis.commands.len();
+        let own = self.analysis.commands.get(to.clone()).unwrap_or_default();
+        let is_fed = |command: &Command| {
+            command
+                .seen_through
+                .iter()
+                .any(|context| matches!(context, Context::Changing(_)))
+        };
+        if !from.is_empty() && own.iter().any(is_fed) {
+            self.analysis.pipes.push(Pipe { from, to });
+        }
     }
 
     fn timed<T>(&mut self, timed: bool, inner: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
@@ -362,6 +380,9 @@ impl Walk<'_> {
             }
         }
         value.hash = hash;
+        let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
+        value.numeric =
+            !value.exact && words.is_some_and(|words| !words.is_empty()) && sources.all(builtins::prints_number);
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;
         let before = state.clone();
@@ -450,6 +471,8 @@ impl Walk<'_> {
             }
             if raw.partial {
                 value = Value::unknown();
+            } else if !value.exact && builtins::prints_number(&raw.value.source) {
+                value = Value::number();
             }
             assignments.push(Assignment {
                 name: raw.name.clone(),

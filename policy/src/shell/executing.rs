@@ -182,8 +182,9 @@ pub(super) fn code(command: &Command) -> Vec<&str> {
         .collect()
 }
 
-/// The first option of a command that runs something; `None` if there is none that is known.
-pub(super) fn option(command: &Command) -> Option<&'static str> {
+/// The first option of a command that runs something; `None` if there is none that is known. `inside` says of a place that
+/// is named from the root or the home folder whether it lies in the project.
+pub(super) fn option(command: &Command, inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let (name, from) = behind_module(&command.words)?;
     let program = PROGRAMS.find(name)?;
     // What stands behind `--` is for the script or test. A word that is only known at run time is no option here.
@@ -200,6 +201,29 @@ pub(super) fn option(command: &Command) -> Option<&'static str> {
                 .map_or_else(|| word.to_owned(), |own| format!("-{own}"))
         })
         .collect();
+    let is_below = |place: &str| {
+        is_below(place) || (place.starts_with(['/', '~']) && place.split('/').all(|name| name != "..") && inside(place))
+    };
+    let begun: Vec<&str> = command
+        .words
+        .iter()
+        .skip(from)
+        .filter_map(|word| match word {
+            Word::Literal(_) => None,
+            Word::Dynamic { source, .. } => options::begun_option(source.trim_start_matches(['"', '\''])),
+        })
+        .collect();
+    if !begun.is_empty() {
+        let runs = program.runs.iter().map(|remarked| remarked.option);
+        let mut listed = runs
+            .chain(program.here.iter().copied())
+            .chain(program.loose.iter().copied());
+        // `npm --script-sh$X` may name what runs.
+        let may_be = |option: &&str| begun.iter().any(|begun| begun.len() > 2 && option.starts_with(begun));
+        if let Some(option) = listed.find(may_be) {
+            return Some(option);
+        }
+    }
     // Letters that are joined: `make -Bf-`. Which of them takes a value is for the table of programs.
     let joined = joined(name, command.words.get(from..).unwrap_or_default());
     words.iter().enumerate().find_map(|(at, word)| {
@@ -323,10 +347,21 @@ mod tests {
             ("make -Bf - all", Some("-f")),
             ("make -BC/tmp/x", Some("-C")),
             ("make -BC sub -f a.mk", None),
+            ("npm --prefix /work/web test", None),
+            ("npm --prefix /work/../x test", Some("--prefix")),
+            ("npm --prefix=/works/web test", Some("--prefix")),
+            ("make -C /work/sub test", None),
+            ("npm --script-sh$X test", Some("--script-shell")),
+            ("npm --script-shell\"$X\" test", Some("--script-shell")),
+            ("npm --workspaces$X test", None),
             ("echo --config", None),
         ] {
             let analysis = shell::analyse(line, &context, Limits::default());
-            assert_eq!(option(&analysis.commands[0]), found, "{line}");
+            assert_eq!(
+                option(&analysis.commands[0], &|place| place.starts_with("/work/")),
+                found,
+                "{line}"
+            );
         }
     }
 }

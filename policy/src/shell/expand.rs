@@ -89,6 +89,8 @@ pub(super) struct Field {
     pub(super) process: bool,
     /// It becomes names of git's objects, or words around them: whatever they are, no options.
     pub(super) hash: bool,
+    /// What it stays where its sets match no name; one that has none cannot.
+    pub(super) stays: Option<String>,
 }
 
 impl Field {
@@ -102,6 +104,7 @@ impl Field {
             exact: true,
             process: false,
             hash: false,
+            stays: None,
         }
     }
 
@@ -118,6 +121,7 @@ impl Field {
             exact: false,
             process: false,
             hash: false,
+            stays: None,
         }
     }
 
@@ -175,6 +179,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         exact: true,
         process: false,
         hash: false,
+        stays: None,
     })
 }
 
@@ -199,6 +204,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             exact: false,
             process: false,
             hash: false,
+            stays: None,
         }]);
     };
     let mut fields = Vec::new();
@@ -206,6 +212,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
     let kept = words.iter().filter(|word| words.len() == 1 || !word.is_empty());
     for (number, word) in kept.enumerate() {
         let mut field = field(word, raw, state, context);
+        field.stays = as_written(word, context);
         if number > 0 {
             field.source.clear();
             field.before = Cow::Borrowed("");
@@ -216,6 +223,26 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         Some(cells) if words.len() > 1 => Ok(vec![unless_plain(&cells, fields, raw, state, context)]),
         _ => Ok(fields),
     }
+}
+
+/// The text of a word with sets that stays as it is where no file has such a name: `app/[slug]/page.tsx`. What other wildcards
+/// stand for holds their own text, too.
+fn as_written(cells: &[Cell], context: &ShellContext) -> Option<String> {
+    let is_open = |cell: &Cell| matches!(cell, Cell::Char { c: '[', quoted: false });
+    if !cells.iter().any(is_open) {
+        return None;
+    }
+    let text = |cell: &Cell| match cell {
+        Cell::Char { c, .. } => Some(*c),
+        _ => None,
+    };
+    let text: String = cells.iter().map(text).collect::<Option<_>>()?;
+    let at_home = matches!(cells.first(), Some(Cell::Char { c: '~', quoted: false }));
+    match text.strip_prefix("~/").filter(|_| at_home) {
+        Some(rest) => Some(format!("{}/{rest}", context.home.as_ref()?)),
+        None => Some(text),
+    }
+    .filter(|text| text != "[" && text != "[[")
 }
 
 /// One field for a word with braces that a plain shell leaves as they are: it becomes these words or itself.
@@ -487,6 +514,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         exact,
         process,
         hash: !glob && is_hash(cells),
+        stays: None,
     }
 }
 

@@ -16,6 +16,7 @@ struct Globals {
     values: &'static [&'static str],
     flags: &'static [&'static str],
     words: &'static [&'static str],
+    letters: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -31,6 +32,8 @@ struct Raw {
     flags: String,
     #[serde(default)]
     words: String,
+    #[serde(default)]
+    letters: String,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +52,7 @@ static PROGRAMS: LazyLock<ByName<Globals>> = LazyLock::new(|| {
             values: data::words(&raw.values),
             flags: data::words(&raw.flags),
             words: data::words(&raw.words),
+            letters: data::keep_text(&raw.letters),
         });
         entries.extend(data::words(&raw.names).iter().map(|name| (*name, globals)));
     }
@@ -66,6 +70,11 @@ pub(crate) enum Front {
     Valued,
     /// An option that is not listed: alone, or with the next word as its value.
     Either,
+}
+
+/// The letters of options of this program that have no value and may be joined in any order: `rm -rf` is `rm -f -r`.
+pub(crate) fn letters(program: &str) -> &'static str {
+    PROGRAMS.find(program).map_or("", |globals| globals.letters)
 }
 
 /// What a word of this program is, by its spelling.

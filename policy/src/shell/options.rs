@@ -148,6 +148,8 @@ pub(super) fn parse<'a>(words: impl IntoIterator<Item = &'a Word>, spec: Spec) -
             ended = true;
         } else if spec.one_dash {
             one_dash_option(text, known, spec, &mut parsed, &mut waiting);
+        } else if let Some(begun) = begun_option(text).filter(|_| !known) {
+            begun_options(begun, spec, &mut parsed);
         } else if let Some(long) = text.strip_prefix("--") {
             long_option(long, known, number, spec, &mut parsed, &mut waiting);
         } else {
@@ -207,6 +209,32 @@ fn joined_value<'t>(text: &'t str, name: &str, spec: Spec) -> Option<(String, &'
         .collect();
     begun.sort_by_key(|(option, _)| option.len());
     begun.last().map(|(option, value)| ((*option).to_owned(), *value))
+}
+
+/// What is known of a long option whose name is not known to its end: `--o` of `--o$X`, which may become `--output=a`.
+pub(super) fn begun_option(source: &str) -> Option<&str> {
+    if !source.starts_with("--") {
+        return None;
+    }
+    let end = source.find(['$', '`', '"', '\'', '\\', '*', '?', '[', '{', '<', '>'])?;
+    source.get(..end).filter(|begun| !begun.contains('='))
+}
+
+/// All long options that may become of a beginning, with values that are not known.
+fn begun_options(begun: &str, spec: Spec, parsed: &mut Parsed) {
+    let valued = spec.long.iter().map(|long| format!("--{long}"));
+    let flags = spec
+        .flags
+        .iter()
+        .filter(|flag| flag.starts_with("--"))
+        .map(|flag| (*flag).to_owned());
+    let names = valued.chain(flags).filter(|name| name.starts_with(begun));
+    // An option of another table that begins so counts as one that is cut short.
+    let all = names.chain((begun.len() > 2).then(|| begun.to_owned()));
+    parsed.options.extend(all.map(|name| Found {
+        name,
+        value: Attached::Unknown,
+    }));
 }
 
 fn long_option(long: &str, known: bool, number: usize, spec: Spec, parsed: &mut Parsed, waiting: &mut Option<String>) {

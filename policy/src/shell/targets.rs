@@ -62,6 +62,9 @@ impl<'a> Files<'a> {
                 self.text(text, access);
             }
         }
+        if let Some(name) = &field.stays {
+            self.name(name, access);
+        }
         if !field.exact {
             let source = match &field.word {
                 Word::Dynamic { source, .. } => source,

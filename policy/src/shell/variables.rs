@@ -46,6 +46,8 @@ struct Table {
     exact: ByName<Effect>,
     /// Beginnings, without their `*`.
     beginnings: ByName<Effect>,
+    /// Endings, without their `*`.
+    endings: Vec<(&'static str, Effect)>,
     /// Names with the values that make them harmless.
     tame: ByName<&'static [&'static str]>,
     /// The longest beginning, in bytes.
@@ -55,6 +57,7 @@ struct Table {
 static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
     let raws: Raws = data::read("variables.toml", FILE);
     let (mut exact, mut beginnings, mut tame) = (Vec::new(), Vec::new(), Vec::new());
+    let mut endings = Vec::new();
     for raw in raws.variable {
         let values = data::words(&raw.harmless_as);
         if !values.is_empty() {
@@ -63,6 +66,10 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
         }
         let effect = data::keep(raw.effect);
         for name in data::words(&raw.names) {
+            if let Some(ending) = name.strip_prefix('*') {
+                endings.push((ending, raw.effect));
+                continue;
+            }
             match name.strip_suffix('*') {
                 Some(beginning) => beginnings.push((beginning, effect)),
                 None => exact.push((*name, effect)),
@@ -73,6 +80,7 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
     Table {
         exact: ByName::new(exact),
         beginnings: ByName::new(beginnings),
+        endings,
         tame: ByName::new(tame),
         longest,
     }
@@ -87,8 +95,14 @@ fn effect(name: &str) -> Effect {
     let lengths = (1..=name.len().min(table.longest)).rev();
     lengths
         .filter_map(|length| name.get(..length))
-        .find_map(|beginning| table.beginnings.find(beginning))
-        .map_or(Effect::Neither, |effect| *effect)
+        .find_map(|beginning| table.beginnings.find(beginning).copied())
+        .or_else(|| {
+            let mut endings = table.endings.iter();
+            endings
+                .find(|(ending, _)| name.ends_with(ending))
+                .map(|(_, effect)| *effect)
+        })
+        .unwrap_or(Effect::Neither)
 }
 
 /// Whether setting it changes which program runs, or what a program loads or runs.
@@ -136,7 +150,11 @@ mod tests {
             );
             for name in raw.names.split_whitespace() {
                 assert!(seen.insert(name), "{name} twice");
-                assert!(!name.trim_end_matches('*').contains('*'), "{name}: `*` only at the end");
+                let bare = name
+                    .strip_prefix('*')
+                    .or_else(|| name.strip_suffix('*'))
+                    .unwrap_or(name);
+                assert!(!bare.contains('*'), "{name}: `*` only at the end or the beginning");
             }
         }
     }

@@ -4,12 +4,15 @@
 //! `Bash(kubectl delete *)` and `Bash(git reset --hard *)` speak about. Denies and asks see the command without such options;
 //! allows see only what is written. Which options have a value is known by `shell::globals`; one that is not listed is read
 //! both ways.
+//!
+//! Options may stand behind operands, too: `git reset HEAD~1 --hard` and `rm x -rf` are what `Bash(git reset --hard *)` and
+//! `Bash(rm -rf *)` speak about; and short ones may be joined in another order.
 
 use std::collections::BTreeSet;
 
 use crate::shell::{
     Word,
-    globals::{Front, front},
+    globals::{Front, front, letters},
 };
 
 /// Words that are kept before a rule's own: `gcloud compute instances --zone z delete`.
@@ -18,6 +21,11 @@ const MOST_KEPT: usize = 3;
 const MOST_WORDS: usize = 128;
 /// Most spellings of one command.
 const MOST_SPELLINGS: usize = 256;
+
+/// Most options that are moved in front of operands together; of more, each alone.
+const MOST_MOVED: usize = 8;
+/// Most letters of joined options that are put in each order.
+const MOST_LETTERS: usize = 4;
 
 /// A command's arguments without some of the options in front.
 #[derive(Debug, Default)]
@@ -32,6 +40,101 @@ pub(super) struct Spelled {
 pub(super) fn has_options_in_front(program: &str, rest: &[Word]) -> bool {
     let before_last = rest.split_last().map(|(_, before)| before).unwrap_or_default();
     before_last.iter().any(|word| front(program, word) != Front::Word)
+        || rest.last().is_some_and(|word| {
+            let behind_operand = before_last.len() > 1 || (before_last.len() == 1 && !letters(program).is_empty());
+            behind_operand && is_moved(word)
+        })
+}
+
+/// Whether a word is an option wherever it stands.
+fn is_moved(word: &Word) -> bool {
+    let text = match word {
+        Word::Literal(text) => text.as_str(),
+        Word::Dynamic { source, .. } => source.trim_start_matches(['"', '\'']),
+    };
+    text.starts_with('-') && text.len() > 1 && text != "--"
+}
+
+/// The spellings of a program's arguments with the options that stand behind operands in front of these, and with letters
+/// that may be joined in each order. A few for each word that is kept in front: a rule names a subcommand first.
+pub(super) fn with_options_first(program: &str, rest: &[Word]) -> Spelled {
+    let mut spelled = Spelled::default();
+    let end = rest
+        .iter()
+        .position(|word| word.literal() == Some("--"))
+        .unwrap_or(rest.len());
+    let (own, behind) = rest.split_at(end.min(rest.len()));
+    if own.len() > MOST_WORDS {
+        spelled.too_many = own.iter().any(is_moved);
+        return spelled;
+    }
+    let (options, operands): (Vec<&Word>, Vec<&Word>) = own.iter().partition(|word| is_moved(word));
+    if options.is_empty() {
+        return spelled;
+    }
+    let moves = |kept: usize| own.iter().skip(kept).skip_while(|word| is_moved(word)).any(is_moved);
+    for kept in (0..=MOST_KEPT.min(operands.len())).filter(|kept| moves(*kept)) {
+        let (front, others) = operands.split_at(kept);
+        // Each option may be the one that a rule names first.
+        for from in 0..options.len() {
+            let together = options.len() <= MOST_MOVED;
+            let first = options.iter().skip(from).take(if together { MOST_MOVED } else { 1 });
+            let last = options.iter().take(if together { from } else { 0 });
+            let operands = others.iter().take(if together { MOST_WORDS } else { MOST_MOVED });
+            let words = front.iter().chain(first).chain(last).chain(operands);
+            spelled.spellings.push(
+                words
+                    .map(|word| (*word).clone())
+                    .chain(behind.iter().cloned())
+                    .collect(),
+            );
+        }
+    }
+    let (joined, apart) = joined_letters(program, &options);
+    for kept in 0..=operands.len().min(1) {
+        let (front, others) = operands.split_at(kept);
+        for cluster in &joined {
+            let cluster = Word::Literal(format!("-{cluster}"));
+            let words = front.iter().copied().chain([&cluster]).chain(apart.iter().copied());
+            let words = words.chain(others.iter().copied()).cloned();
+            spelled.spellings.push(words.chain(behind.iter().cloned()).collect());
+        }
+    }
+    spelled
+}
+
+/// The letters of joined options in each order, each also without some of them, and the options that are none.
+fn joined_letters<'w>(program: &str, options: &[&'w Word]) -> (Vec<String>, Vec<&'w Word>) {
+    let listed = letters(program);
+    let is_cluster = |word: &Word| {
+        let text = word.literal().and_then(|text| text.strip_prefix('-'));
+        text.is_some_and(|text| !text.is_empty() && text.chars().all(|c| listed.contains(c)))
+    };
+    let (clusters, apart): (Vec<&Word>, Vec<&Word>) = options.iter().copied().partition(|word| is_cluster(word));
+    let mut own: Vec<char> = Vec::new();
+    for letter in clusters
+        .iter()
+        .filter_map(|word| word.literal())
+        .flat_map(|text| text.chars().skip(1))
+    {
+        if !own.contains(&letter) && own.len() < MOST_LETTERS {
+            own.push(letter);
+        }
+    }
+    if own.len() < 2 {
+        return (Vec::new(), apart);
+    }
+    let mut all: Vec<String> = own.iter().map(char::to_string).collect();
+    let mut last = all.clone();
+    for _ in 1..own.len() {
+        let longer = |text: &String| {
+            let left = own.iter().filter(|letter| !text.contains(**letter));
+            left.map(|letter| format!("{text}{letter}")).collect::<Vec<_>>()
+        };
+        last = last.iter().flat_map(longer).collect();
+        all.extend(last.iter().cloned());
+    }
+    (all, apart)
 }
 
 /// The spellings of a program's arguments. Those as written are not among them.
@@ -129,6 +232,30 @@ mod tests {
     fn nothing_is_left_of_a_command_that_ends_with_options_or_has_none() {
         assert!(told("git push --force").is_empty());
         assert!(told("git push origin main").is_empty());
+    }
+
+    fn moved(line: &str) -> Vec<String> {
+        let words: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();
+        let (program, rest) = words.split_first().unwrap();
+        let spelled = with_options_first(program.literal().unwrap(), rest);
+        let texts = spelled.spellings.iter().map(|words| {
+            let texts: Vec<&str> = words.iter().filter_map(Word::literal).collect();
+            texts.join(" ")
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn options_behind_operands_come_in_front_of_them() {
+        assert_eq!(
+            moved("git reset HEAD~1 --hard"),
+            ["--hard reset HEAD~1", "reset --hard HEAD~1"]
+        );
+        assert!(moved("rm -r x -f").contains(&"-rf x".to_owned()));
+        assert!(moved("rm -fr x").contains(&"-rf x".to_owned()));
+        assert!(moved("git clean -xfd").contains(&"clean -fdx".to_owned()));
+        assert!(moved("git push origin main").is_empty());
+        assert!(moved("git checkout a -- --hard").is_empty());
     }
 
     #[test]

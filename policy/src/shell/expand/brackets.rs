@@ -1,7 +1,7 @@
 //! Sets such as `[a-z]` in the words of a line: where they end, whatever is quoted in them or known only at run time.
 //!
 //! Which characters a set covers is not asked: it counts as any one character. That a word whose sets match no name stays
-//! as it is written is not followed here.
+//! as it is written is the parent module's business.
 
 use super::{Cell, Draft};
 use crate::path::bracket;
