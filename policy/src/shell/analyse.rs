@@ -151,6 +151,15 @@ impl Walk<'_> {
         result
     }
 
+    /// A text that some shell runs: that of the system (`system`, `popen`), or the person's. What shells read in two ways is
+    /// not understood.
+    fn text_of_some_shell(&mut self, text: &str, state: State) -> Read<State> {
+        let outer = std::mem::replace(&mut self.plain, true);
+        let read = self.text(text, state);
+        self.plain = outer;
+        read
+    }
+
     /// A text that a shell runs.
     fn text(&mut self, text: &str, mut state: State) -> Read<State> {
         state.plain = self.plain;

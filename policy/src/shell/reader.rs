@@ -407,11 +407,18 @@ impl<'a> Reader<'a> {
         if prefixed && matches!(self.peek(), None | Some('\n' | ';' | ')')) {
             return Ok(Pipeline { stages, negated, timed });
         }
+        if timed && self.substituted && (self.keyword().is_some() || self.peek() == Some('(')) {
+            // In a substitution bash takes the word after `time` for a program, but not always.
+            return Err(Fault::Syntax);
+        }
         loop {
             stages.push(self.command()?);
             self.blanks();
             if self.sees("||") {
                 break;
+            }
+            if self.sees("|&") && self.dialect == Dialect::Plain {
+                return Err(Fault::Syntax);
             }
             if !(self.eat("|&") || self.eat("|")) {
                 break;
@@ -426,6 +433,10 @@ impl<'a> Reader<'a> {
         self.blanks();
         if !matches!(self.peek(), Some('<' | '>' | '&')) || self.sees("<(") || self.sees(">(") {
             return Ok(None);
+        }
+        if self.dialect == Dialect::Plain && (self.sees("&>") || self.sees("<<<")) {
+            // To a shell that does not know it, `a &> b c` is `a` in the background, and the program `c`.
+            return Err(Fault::Syntax);
         }
         let operator = if self.eat("<<<") {
             self.blanks();
@@ -485,7 +496,9 @@ impl<'a> Reader<'a> {
             while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
                 self.bump();
             }
-            if !self.eat("}") {
+            // `{}` and `{1}` are words.
+            let is_name = is_name(self.slice(start + 1, self.at));
+            if !(is_name && self.eat("}")) {
                 self.at = start;
                 return Ok(());
             }

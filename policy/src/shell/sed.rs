@@ -159,8 +159,8 @@ fn read(script: &str, brackets: bool, found: &mut Vec<Does>) {
     while let Some(c) = chars.next() {
         match c {
             'e' => runs(&mut chars, found),
-            'w' | 'W' => add(found, Does::Writes(line(&mut chars))),
-            'r' | 'R' => add(found, Does::Reads(line(&mut chars))),
+            'w' | 'W' => names(&mut chars, Does::Writes, found),
+            'r' | 'R' => names(&mut chars, Does::Reads, found),
             's' | 'y' => {
                 let Some(end) = chars.next() else { return };
                 skip_to(&mut chars, end, brackets);
@@ -168,7 +168,7 @@ fn read(script: &str, brackets: bool, found: &mut Vec<Does>) {
                 while let Some(flag) = chars.next_if(|c| !matches!(c, ';' | '\n' | '}' | '#')) {
                     match flag {
                         'e' => add(found, Does::RunsUnknown),
-                        'w' => add(found, Does::Writes(line(&mut chars))),
+                        'w' => names(&mut chars, Does::Writes, found),
                         _ => {}
                     }
                 }
@@ -201,13 +201,23 @@ fn read(script: &str, brackets: bool, found: &mut Vec<Does>) {
     }
 }
 
-/// The rest of the line, without blanks at its ends: a file's name.
+/// The rest of the line.
 fn line(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut text = String::new();
     while let Some(c) = chars.next_if(|c| *c != '\n') {
         text.push(c);
     }
-    text.trim().to_owned()
+    text
+}
+
+/// The name of a file on the rest of a line: GNU's sed leaves out ASCII blanks before it and keeps those behind it, others
+/// may leave out both.
+fn names(chars: &mut Peekable<Chars<'_>>, does: fn(String) -> Does, found: &mut Vec<Does>) {
+    let line = line(chars);
+    let name = line.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}');
+    for name in [name, name.trim()] {
+        add(found, does(name.to_owned()));
+    }
 }
 
 /// The command behind `e`: the rest of the line, and of the next where a backslash stands at its end.

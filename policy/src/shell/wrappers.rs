@@ -502,8 +502,8 @@ pub(super) fn unwrap(wrapper: &Wrapper, words: &[Word], start: usize) -> Unwrapp
 }
 
 fn is_assignment(text: &str) -> bool {
-    // `env` takes any text with `=`, but one that begins with an expansion may be a program's name.
-    !text.starts_with(['$', '`']) && text.find('=').is_some_and(|at| at > 0)
+    // `env` and `sudo` take any text with `=`, but one that begins with an expansion may be a program's name.
+    !text.starts_with(['$', '`']) && text.contains('=')
 }
 
 /// Reads one option word; gives the number of the word after it.

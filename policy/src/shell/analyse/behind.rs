@@ -86,7 +86,10 @@ impl Walk<'_> {
             // A shell on the other side, or of somebody else, reads its commands from the input: `ssh host <<EOF`.
             let fed = matches!(call.stdin, Stdin::Given(_) | Stdin::Pipe(Some(_)));
             if (wrapper.joins || wrapper.shell_arguments) && fed {
-                return self.script_from_input(wrapper.name, call, &inside).map(|_| false);
+                let outer = std::mem::replace(&mut self.plain, true);
+                let read = self.script_from_input(wrapper.name, call, &inside);
+                self.plain = outer;
+                return read.map(|_| false);
             }
             return Ok(false);
         };
@@ -133,6 +136,10 @@ impl Walk<'_> {
         };
         if ((wrapper.joins && !found.has(wrapper.direct)) || shell) && !fields.is_empty() {
             self.joined(fields, context, call, &inside, assignments)?;
+        } else if !fields.is_empty() && wrapper.kind == Kind::Feeds {
+            // The input is taken; the program gets another one.
+            let fed = Call::behind(Vec::new(), &Stdin::Unknown, call.resolved);
+            self.inner(fields, context, &fed, &inside, assignments)?;
         } else if !fields.is_empty() {
             self.inner(fields, context, call, &inside, assignments)?;
         }
@@ -152,7 +159,8 @@ impl Walk<'_> {
         match script {
             Some(script) => {
                 let (script, state) = (script.join(" "), inside.clone());
-                self.inside(context, |walk| walk.text(&script, state)).map(drop)
+                self.inside(context, |walk| walk.text_of_some_shell(&script, state))
+                    .map(drop)
             }
             None => {
                 self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
@@ -176,7 +184,10 @@ impl Walk<'_> {
             let label = format!("{} {name}", wrapper.name);
             let Some(field) = self.place(place, call) else { continue };
             if wrapper.kind == Kind::Plain {
-                self.script(Some(&field), &label, call, inside, &[])?;
+                let outer = std::mem::replace(&mut self.plain, true);
+                let read = self.script(Some(&field), &label, call, inside, &[]);
+                self.plain = outer;
+                read?;
                 continue;
             }
             let Some(script) = field.text() else {
@@ -192,7 +203,7 @@ impl Walk<'_> {
                 inside.clone(),
             );
             state.blur(&mut self.budget)?;
-            self.inside(Context::Changing(label), |walk| walk.text(&script, state))?;
+            self.inside(Context::Changing(label), |walk| walk.text_of_some_shell(&script, state))?;
         }
         Ok(any)
     }
@@ -206,7 +217,7 @@ impl Walk<'_> {
                 Some(script) => {
                     let (script, state) = (script.to_owned(), inside.clone());
                     let context = Context::Changing(wrapper.name.to_owned());
-                    self.inside(context, |walk| walk.text(&script, state))?;
+                    self.inside(context, |walk| walk.text_of_some_shell(&script, state))?;
                 }
                 None => self.opaque(&field.source.clone(), OpaqueReason::DynamicScript),
             }
@@ -232,7 +243,7 @@ impl Walk<'_> {
                 match field.text() {
                     Some(script) => {
                         let (script, state) = (script.to_owned(), inside.clone());
-                        self.inside(context.clone(), |walk| walk.text(&script, state))?;
+                        self.inside(context.clone(), |walk| walk.text_of_some_shell(&script, state))?;
                     }
                     None => self.opaque(&field.source.clone(), OpaqueReason::DynamicScript),
                 }
@@ -277,7 +288,8 @@ impl Walk<'_> {
             });
         }
         state.set("PARALLEL_ARGUMENT", known, &mut self.budget)?;
-        self.inside(context, |walk| walk.text(&script, state)).map(drop)
+        self.inside(context, |walk| walk.text_of_some_shell(&script, state))
+            .map(drop)
     }
 
     /// `xargs` alone runs `echo`.
@@ -414,6 +426,8 @@ impl Walk<'_> {
 
     /// The words that `xargs` takes from its input.
     fn input_words(&mut self, found: &Unwrapped, call: &Call<'_>, fields: &mut Vec<Field>) {
+        // How it splits its input, and between how many runs: then what is known of it is no known word of one command.
+        let splits = found.has(SPLITTING);
         let marker = match found
             .place(&["-I", "-J", "-i", "--replace"])
             .and_then(|place| self.place(place, call))
@@ -424,7 +438,11 @@ impl Walk<'_> {
         };
         match marker {
             Some(marker) => {
-                let given = given_lines(&call.stdin);
+                let given = if found.has(&["-0", "--null", "-d", "--delimiter"]) {
+                    Vec::new()
+                } else {
+                    given_lines(&call.stdin)
+                };
                 let written: Vec<Option<String>> = fields.iter().map(|field| field.text().map(str::to_owned)).collect();
                 replace(fields, &marker);
                 for (field, text) in fields.iter_mut().zip(written) {
@@ -439,6 +457,7 @@ impl Walk<'_> {
             None => {
                 // Words of a here-string or here-document that are sure; what quotes mean to it is not looked into.
                 if let Stdin::Given(Some(text)) = &call.stdin
+                    && !splits
                     && !text.contains(['"', '\'', '\\'])
                 {
                     let known = text.split_whitespace().take(MAX_INPUT_WORDS);
@@ -456,6 +475,30 @@ impl Walk<'_> {
         }
     }
 }
+
+/// Options of `xargs` about what is one word, and how many go into one run.
+const SPLITTING: &[&str] = &[
+    "-0",
+    "--null",
+    "-d",
+    "--delimiter",
+    "-E",
+    "--eof",
+    "-e",
+    "-L",
+    "--max-lines",
+    "-l",
+    "-n",
+    "--max-args",
+    "-s",
+    "--max-chars",
+    "-x",
+    "--exit",
+    "-a",
+    "--arg-file",
+    "-S",
+    "-R",
+];
 
 /// The lines of an input that are sure.
 fn given_lines(stdin: &Stdin) -> Vec<String> {

@@ -55,13 +55,25 @@ pub(super) fn is_meaningful(name: &str) -> bool {
     BUILTINS.contains(&name) || crate::shell::class::is_wrapper(name)
 }
 
+/// Commands that change variables or the folder in bash, and that other shells do not have.
+const OF_BASH: &[&str] = &["declare", "let", "mapfile", "popd", "pushd", "readarray", "typeset"];
+
 impl Walk<'_> {
     /// Handles a builtin; `None` if it is none of these.
     pub(super) fn builtin(&mut self, name: &str, call: &Call<'_>, state: &State) -> Read<Option<Ways>> {
         let arguments = call.fields.get(1..).unwrap_or_default();
         let mut after = state.clone();
+        let sets = name == "printf"
+            && arguments
+                .first()
+                .is_none_or(|first| first.text().is_none_or(|text| text.starts_with("-v")));
+        if self.plain && (sets || OF_BASH.contains(&name)) {
+            self.opaque("a command of bash, given to another shell", OpaqueReason::Unparsable);
+        }
         match name {
-            "cd" | "chdir" | "pushd" => return self.change_directory(name, arguments, state).map(Some),
+            // Not bash's, but other shells'.
+            "chdir" => after.elsewhere = true,
+            "cd" | "pushd" => return self.change_directory(name, arguments, state).map(Some),
             "popd" => after.elsewhere = true,
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, state, &mut after)?,
             "unset" => {

@@ -95,8 +95,10 @@ impl Walk<'_> {
         let (script, mut inside) = (script.to_owned(), state.clone());
         inside.elsewhere = true;
         inside.blur(&mut self.budget)?;
-        self.inside(Context::Changing(label.to_owned()), |walk| walk.text(&script, inside))
-            .map(drop)
+        self.inside(Context::Changing(label.to_owned()), |walk| {
+            walk.text_of_some_shell(&script, inside)
+        })
+        .map(drop)
     }
 
     /// `git -c alias.x='!cmd' x`, `bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, `difftool --extcmd`.

@@ -169,6 +169,9 @@ impl Reader<'_> {
             let body = self.list()?;
             arms.push((patterns, body));
             self.newlines()?;
+            if self.dialect == Dialect::Plain && (self.sees(";;&") || self.sees(";&")) {
+                return Err(Fault::Syntax);
+            }
             if self.eat(";;&") || self.eat(";;") || self.eat(";&") {
                 continue;
             }
@@ -179,6 +182,10 @@ impl Reader<'_> {
     }
 
     fn function(&mut self) -> Read<Node> {
+        if self.dialect == Dialect::Plain {
+            // A program of this name, to a shell that does not know it, which then runs the body.
+            return Err(Fault::Syntax);
+        }
         self.blanks();
         let name = self.word()?.and_then(|word| word.flat()).ok_or(Fault::Syntax)?;
         self.blanks();
