@@ -243,8 +243,13 @@ impl<'a> Draft<'a> {
         list.extend(sentence.map(str::to_owned));
     }
 
-    /// Says which mode the file selects for its agent.
-    pub(super) fn set_mode(&mut self, mode: Mode, span: Range<usize>, text: &str) {
+    /// Says which mode the file selects for its agent. `sound`: whether its owner surely reads it; where that is in doubt,
+    /// only a mode counts that lets nothing run which the ordinary one would ask for.
+    pub(super) fn set_mode(&mut self, mode: Mode, sound: bool, span: Range<usize>, text: &str) {
+        if !sound && !matches!(mode, Mode::Default | Mode::Plan | Mode::DontAsk) {
+            let why = format!("the mode {mode} of a part that the file's owner may not read is left out");
+            return self.not_expressible(span, text, why);
+        }
         self.mode = Some(mode);
         let why = format!(
             "it is the mode {mode} of this agent's sessions; `defaultMode` would hold for every agent that names none"
