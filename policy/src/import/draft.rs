@@ -19,7 +19,7 @@ use crate::{
 
 /// Longest text of an entry in the report, in characters.
 const MAX_SHOWN: usize = 200;
-/// Most notes of a report.
+/// Most notes of a report; one more says that there are more.
 const MAX_NOTES: usize = 20_000;
 
 /// A rule of the native document.
@@ -130,9 +130,18 @@ impl<'a> Draft<'a> {
     }
 
     fn note(&mut self, span: Range<usize>, text: &str, outcome: Outcome) {
-        if self.report.len() >= MAX_NOTES {
+        if self.report.len() > MAX_NOTES {
             return;
         }
+        // What does not fit is not passed over in silence: it may be a denial that could not be read.
+        let (text, outcome) = if self.report.len() == MAX_NOTES {
+            let why = format!(
+                "the file has more than {MAX_NOTES} entries: what becomes of this one and all after it is not told"
+            );
+            ("", Outcome::Fault { why })
+        } else {
+            (text, outcome)
+        };
         let (line, column) = self.lines.position(span.start);
         let mut shown: String = text.chars().take(MAX_SHOWN).collect();
         if shown.len() < text.len() {

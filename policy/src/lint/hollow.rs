@@ -106,11 +106,11 @@ fn other_words(rule: &Rule) -> Option<OtherWords> {
         .map_or_else(|| words.to_owned(), |before| format!("{before} *"));
     let mut parts = words.split_whitespace();
     let program = parts.next()?.rsplit('/').next()?;
-    let named = parts.filter(|word| !word.starts_with('-') && word.chars().any(char::is_alphanumeric));
+    let mut named = parts.filter(|word| !word.starts_with('-') && word.chars().any(char::is_alphanumeric));
     if READERS.contains(&program) {
         // A dot or a slash: it is no subject of a search.
         let file = named
-            .last()
+            .next_back()
             .filter(|word| word.contains(['.', '/']) && !word.contains(['\'', '"', '$', '\\', ':']))?;
         return Some(OtherWords::File(file.to_owned()));
     }

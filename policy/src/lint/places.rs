@@ -46,7 +46,7 @@ pub(super) fn judge(verb: PathVerb, pattern: Option<&PathPattern>) -> Option<(Co
     let open = |segment: &&str| segment.trim_matches('*').is_empty();
     let fixed = segments.iter().position(open).unwrap_or(segments.len());
     let (named, rest) = segments.split_at_checked(fixed)?;
-    let all_below = rest.iter().all(|segment| open(segment));
+    let all_below = rest.iter().all(open);
     let home = match pattern.anchor() {
         Anchor::Home => named.is_empty(),
         Anchor::Root => match named {

@@ -502,6 +502,21 @@ fn every_code_has_its_page_and_stands_in_order() {
     }
 }
 
+/// Each of them may be covered by the others, as far as their first word tells.
+#[test]
+fn thousands_of_rules_about_one_program_or_one_place_are_looked_at_in_one_go() {
+    let mut rules: Vec<String> = (0..2400).map(|number| format!("Bash(git x{number} *)")).collect();
+    rules.extend((0..2400).map(|number| format!("Read(//srv/d{number}/**)")));
+    rules.push("Read(//srv/d7/x/y)".to_owned());
+    rules.push("Bash(git x7 y *)".to_owned());
+    let document = json!({ "permissions": { "deny": rules } });
+    let covered = |rule: &str| (Layer::Team, rule.to_owned(), Code::Covered);
+    assert_eq!(
+        found(&[(Layer::Team, document)]),
+        [covered("Read(//srv/d7/x/y)"), covered("Bash(git x7 y *)")]
+    );
+}
+
 #[test]
 fn thousands_of_rules_are_looked_at_in_one_go() {
     let rules: Vec<String> = (0..5000).map(|number| format!("Bash(tool{number} x *)")).collect();
