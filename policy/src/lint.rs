@@ -11,6 +11,8 @@
 mod broad;
 mod code;
 mod contain;
+mod hollow;
+mod places;
 
 #[cfg(test)]
 mod tests;
@@ -281,35 +283,6 @@ impl Linter<'_> {
                 )
             };
             self.add(code, inner, reason, fix);
-        }
-    }
-
-    /// Denies that an allow makes hollow: code that an interpreter runs reads files and reaches hosts unseen.
-    fn not_enforced(&mut self, all: &[Placed<'_>]) {
-        let denied = |found: fn(&Matcher) -> bool| {
-            all.iter()
-                .map(|placed| placed.rule)
-                .find(|rule| rule.effect == Effect::Deny && found(&rule.matcher))
-        };
-        let file = denied(|matcher| {
-            let verb = PathVerb::Read;
-            matches!(matcher, Matcher::Path { verb: own, pattern: Some(_) } if *own == verb)
-        });
-        let host = denied(|matcher| matches!(matcher, Matcher::Fetch(Some(_))));
-        for placed in all.iter().filter(|placed| broad::runs_any_code(placed.rule)) {
-            for (rule, what) in [(file, "reads files"), (host, "reaches hosts")] {
-                let Some(rule) = rule else { continue };
-                let reason = format!(
-                    "the {} cannot be enforced against what this allows: code that it runs {what} unseen, unless it runs in a sandbox",
-                    rule.source
-                );
-                self.add(
-                    Code::Evaded,
-                    placed,
-                    reason,
-                    "allow the commands that are meant instead, or let them ask",
-                );
-            }
         }
     }
 

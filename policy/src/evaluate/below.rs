@@ -26,7 +26,7 @@ use super::{
     part::Part,
     touched::{FOUND, is_search_with_tests},
     trees::{self, Names, Wanted},
-    world::World,
+    world::{PathRule, World},
 };
 
 /// Folders that tools fill and fill again. What lies there under a protected name, or one that a rule is about at any depth
@@ -270,12 +270,9 @@ impl World<'_> {
 
     /// Whether the words of a deny or ask name a place below a folder, as named or where it really is.
     fn names_place_below(&self, id: RuleId, folder: &AbsPath) -> bool {
-        let Some((rule, named, really)) = self.path_rule(id) else {
-            return false;
-        };
-        let Matcher::Path {
-            pattern: Some(pattern), ..
-        } = &rule.matcher
+        let Some(PathRule {
+            pattern, named, really, ..
+        }) = self.path_rule(id)
         else {
             return false;
         };

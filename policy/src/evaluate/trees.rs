@@ -15,12 +15,15 @@ use crate::{
         Anchors,
         plain::{self, Token},
     },
-    rule::{Matcher, PathVerb},
+    rule::PathVerb,
     ruleset::RuleId,
     shell::{Access, Command, FileTarget, Word, acts},
 };
 
-use super::{part::Part, world::World};
+use super::{
+    part::Part,
+    world::{PathRule, World},
+};
 
 /// A program that reads the folders among its operands with all that lies below.
 struct Reader {
@@ -443,13 +446,13 @@ impl World<'_> {
 
     /// Whether a deny or ask can cover something below a folder, as named or where it really is.
     pub(super) fn can_cover_below(&self, id: RuleId, folder: &AbsPath, names: &mut Names<'_>) -> bool {
-        let Some((rule, named, really)) = self.path_rule(id) else {
-            return false;
-        };
-        // A rule for every file is met where the folder itself is judged.
-        let Matcher::Path {
-            pattern: Some(pattern), ..
-        } = &rule.matcher
+        // A rule for every file has no pattern: it is met where the folder itself is judged.
+        let Some(PathRule {
+            rule,
+            pattern,
+            named,
+            really,
+        }) = self.path_rule(id)
         else {
             return false;
         };

@@ -8,11 +8,19 @@ use std::{
 use crate::{
     AbsPath, EffectiveRuleset, Request,
     facts::{PathKind, Repository},
-    path::{Anchor, Anchors},
+    path::{Anchor, Anchors, PathPattern},
     request::Workspace,
     rule::Rule,
     ruleset::{Bases, InForce, RuleId},
 };
+
+/// A rule on paths with a pattern, and what its words are anchored at: as named, and where it really is.
+pub(super) struct PathRule<'a, 'w> {
+    pub(super) rule: &'a Rule,
+    pub(super) pattern: &'a PathPattern,
+    pub(super) named: &'w Anchors,
+    pub(super) really: &'w Anchors,
+}
 
 /// What the judges of one request share.
 pub(super) struct World<'a> {
@@ -149,11 +157,22 @@ impl<'a> World<'a> {
         self.anchors.get(item.place)
     }
 
-    /// A rule on paths that holds for this call, and its anchors as named and where they really are.
-    pub(super) fn path_rule(&self, id: RuleId) -> Option<(&'a Rule, &Anchors, &Anchors)> {
+    /// A rule on paths that has a pattern and holds for this call.
+    pub(super) fn path_rule(&self, id: RuleId) -> Option<PathRule<'a, '_>> {
         let item = self.item(id)?;
+        let crate::rule::Matcher::Path {
+            pattern: Some(pattern), ..
+        } = &item.rule.matcher
+        else {
+            return None;
+        };
         let (named, really) = self.anchors(item)?;
-        Some((item.rule, named, really))
+        Some(PathRule {
+            rule: item.rule,
+            pattern,
+            named,
+            really,
+        })
     }
 
     /// Whether a path rule covers one spelling of a path.

@@ -143,7 +143,7 @@ fn permission(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool, mod
         "allow" => Effect::Allow,
         "ask" => Effect::Ask,
         "deny" => Effect::Deny,
-        "defaultMode" => return default_mode(draft, span, &property.value),
+        "defaultMode" => return default_mode(draft, span, &property.value, sound),
         "additionalDirectories" => return directories(draft, property, sound),
         "disableBypassPermissionsMode" => return forbidden(draft, property, "bypass", modes),
         "disableAutoMode" => return forbidden(draft, property, "auto", modes),
@@ -289,7 +289,7 @@ fn add(draft: &mut Draft<'_>, effect: Effect, native: &str, text: &str, span: &R
     }
 }
 
-fn default_mode(draft: &mut Draft<'_>, span: Range<usize>, value: &Value<'_>) {
+fn default_mode(draft: &mut Draft<'_>, span: Range<usize>, value: &Value<'_>, sound: bool) {
     let shown_text = format!("defaultMode: {}", shown(draft, value));
     let Some(mode) = value.as_string_lit().and_then(|word| word.value.parse::<Mode>().ok()) else {
         return draft.not_expressible(span, &shown_text, "there is no such mode here; it counts as default");
@@ -298,7 +298,7 @@ fn default_mode(draft: &mut Draft<'_>, span: Range<usize>, value: &Value<'_>) {
         let why = "a project cannot select this mode: whoever writes to it would select it";
         return draft.not_expressible(span, &shown_text, why);
     }
-    draft.set_mode(mode, span, &shown_text);
+    draft.set_mode(mode, sound, span, &shown_text);
 }
 
 fn directories(draft: &mut Draft<'_>, property: &ObjectProp<'_>, sound: bool) {

@@ -408,11 +408,11 @@ fn approval_policy(draft: &mut Draft<'_>, span: Range<usize>, key: &str, value: 
     let source = shown(key, value);
     match value.get_ref() {
         // Without anybody to ask, what would be asked for is refused; that the sandbox would let it run is no reason here.
-        DeValue::String(word) if word.as_ref() == "never" => draft.set_mode(Mode::DontAsk, span, &source),
+        DeValue::String(word) if word.as_ref() == "never" => draft.set_mode(Mode::DontAsk, true, span, &source),
         DeValue::String(word) if matches!(word.as_ref(), "untrusted" | "on-request" | "on-failure") => {
-            draft.set_mode(Mode::Default, span, &source);
+            draft.set_mode(Mode::Default, true, span, &source);
         }
-        DeValue::Table(_) => draft.set_mode(Mode::Default, span, &source),
+        DeValue::Table(_) => draft.set_mode(Mode::Default, true, span, &source),
         _ => draft.fault(span, &source, "it is untrusted, on-request, never or granular"),
     }
 }
@@ -515,7 +515,11 @@ fn allowed<'m>(
         return draft.not_expressible(span, key, "it forbids no mode of ours");
     }
     if draft.origin.layer < Layer::Team {
-        return draft.not_expressible(span, key, "only team policy says which modes exist");
+        // Codex replaces a value that is not allowed, so a mode that only asks less often than another is no reason to refuse.
+        draft.forbid_mode(Mode::Bypass);
+        let why = "sessions of this agent are not in the mode bypass while the file is read live; in a document only team policy \
+                   says which modes exist";
+        return draft.not_expressible(span, key, why);
     }
     forbidden.extend(modes);
     draft.translated(span, key, format!("modes.permitted without {}", modes.join(", ")));
@@ -551,15 +555,22 @@ fn required_rule(table: &DeTable<'_>, span: Range<usize>, source: &str) -> Resul
     let mut words = Vec::new();
     for place in places.iter() {
         let place = place.get_ref().as_table().ok_or("a place is a table")?;
+        if toml::get(place, "token").is_some() && toml::get(place, "any_of").is_some() {
+            return Err("a place has `token` or `any_of`, and not both".to_owned());
+        }
         let choices = toml::get(place, "token")
             .or_else(|| toml::get(place, "any_of"))
             .and_then(toml::texts)
             .ok_or("a place has a `token` or `any_of`")?;
         words.push(choices);
     }
+    let effect = decision(toml::get(table, "decision").and_then(toml::text))?;
+    if effect == Effect::Allow {
+        return Err("requirements restrict: Codex takes no `allow` in them".to_owned());
+    }
     Ok(PrefixRule {
         words: checked(words)?,
-        effect: decision(toml::get(table, "decision").and_then(toml::text))?,
+        effect,
         justification: toml::get(table, "justification")
             .and_then(toml::text)
             .map(str::to_owned),

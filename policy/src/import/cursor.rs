@@ -64,7 +64,8 @@ pub(super) fn command_line(draft: &mut Draft<'_>) {
         }
     }
     if let Some((span, word)) = approval {
-        approval_mode(draft, span, &word, sandboxed(object));
+        let sound = tree.sound && !is_repeated(object, "approvalMode") && !is_repeated(object, "sandbox");
+        approval_mode(draft, span, &word, sandboxed(object), sound);
     }
 }
 
@@ -76,7 +77,7 @@ fn sandboxed(object: &Object<'_>) -> bool {
         .is_some_and(|mode| mode.value == "enabled")
 }
 
-fn approval_mode(draft: &mut Draft<'_>, span: std::ops::Range<usize>, word: &str, sandboxed: bool) {
+fn approval_mode(draft: &mut Draft<'_>, span: std::ops::Range<usize>, word: &str, sandboxed: bool, sound: bool) {
     let shown = format!("approvalMode: {word}");
     let mode = match word {
         "allowlist" if sandboxed => "allowlist-sandbox",
@@ -89,7 +90,7 @@ fn approval_mode(draft: &mut Draft<'_>, span: std::ops::Range<usize>, word: &str
         }
     };
     match mode.parse::<Mode>() {
-        Ok(mode) => draft.set_mode(mode, span, &shown),
+        Ok(mode) => draft.set_mode(mode, sound, span, &shown),
         Err(_) => draft.not_expressible(span, &shown, format!("there is no mode {mode} here")),
     }
 }

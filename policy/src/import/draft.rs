@@ -19,7 +19,7 @@ use crate::{
 
 /// Longest text of an entry in the report, in characters.
 const MAX_SHOWN: usize = 200;
-/// Most notes of a report.
+/// Most notes of a report; one more says that there are more.
 const MAX_NOTES: usize = 20_000;
 
 /// A rule of the native document.
@@ -130,9 +130,18 @@ impl<'a> Draft<'a> {
     }
 
     fn note(&mut self, span: Range<usize>, text: &str, outcome: Outcome) {
-        if self.report.len() >= MAX_NOTES {
+        if self.report.len() > MAX_NOTES {
             return;
         }
+        // What does not fit is not passed over in silence: it may be a denial that could not be read.
+        let (text, outcome) = if self.report.len() == MAX_NOTES {
+            let why = format!(
+                "the file has more than {MAX_NOTES} entries: what becomes of this one and all after it is not told"
+            );
+            ("", Outcome::Fault { why })
+        } else {
+            (text, outcome)
+        };
         let (line, column) = self.lines.position(span.start);
         let mut shown: String = text.chars().take(MAX_SHOWN).collect();
         if shown.len() < text.len() {
@@ -243,8 +252,13 @@ impl<'a> Draft<'a> {
         list.extend(sentence.map(str::to_owned));
     }
 
-    /// Says which mode the file selects for its agent.
-    pub(super) fn set_mode(&mut self, mode: Mode, span: Range<usize>, text: &str) {
+    /// Says which mode the file selects for its agent. `sound`: whether its owner surely reads it; where that is in doubt,
+    /// only a mode counts that lets nothing run which the ordinary one would ask for.
+    pub(super) fn set_mode(&mut self, mode: Mode, sound: bool, span: Range<usize>, text: &str) {
+        if !sound && !matches!(mode, Mode::Default | Mode::Plan | Mode::DontAsk) {
+            let why = format!("the mode {mode} of a part that the file's owner may not read is left out");
+            return self.not_expressible(span, text, why);
+        }
         self.mode = Some(mode);
         let why = format!(
             "it is the mode {mode} of this agent's sessions; `defaultMode` would hold for every agent that names none"

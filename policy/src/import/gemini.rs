@@ -237,6 +237,11 @@ fn tool(name: &str, server: Option<&str>) -> Tool {
         "invoke_agent" => named("Agent", Some("Agent"), true),
         _ => match name.strip_prefix("mcp_") {
             Some(rest) => mcp(rest),
+            // How tools of servers were once named: as a denial it is one of the tool, as an allow it is in doubt.
+            None if name.contains("__") => Tool::Mcp {
+                deny: vec![format!("mcp__{name}")],
+                allow: Vec::new(),
+            },
             None => Tool::Other(name.to_owned()),
         },
     }
@@ -349,6 +354,19 @@ fn emit(draft: &mut Draft<'_>, rule: &Rule, rules: &[Rule], sound: bool) {
             } if allows => natives.push(NativeRule::cursor("Write(**)")),
             Tool::Named { deny, allow, .. } => {
                 natives.push(with_input(rule, if allows { allow.unwrap_or(deny) } else { deny }));
+                // A file is read and changed by commands, too, whose arguments have no such field.
+                let about_files = matches!(deny, "Read" | "Edit" | "Grep");
+                if let Some(value) = rule
+                    .args
+                    .as_deref()
+                    .and_then(of_the_file)
+                    .filter(|_| !allows && about_files)
+                {
+                    natives.push(NativeRule {
+                        input: Some(value),
+                        ..NativeRule::new(if deny == "Edit" { "Edit" } else { "Read" })
+                    });
+                }
             }
             Tool::Mcp { deny, allow } => {
                 let own = if allows { allow } else { deny };
@@ -433,6 +451,29 @@ fn with_input(rule: &Rule, native: &str) -> NativeRule {
         }),
         ..NativeRule::new(native)
     }
+}
+
+/// Of a pattern for the arguments that is about the field which names a file: what it says of the name.
+fn of_the_file(pattern: &str) -> Option<String> {
+    let rest = pattern
+        .trim_start_matches('^')
+        .trim_start_matches("\\{")
+        .trim_start_matches(".*");
+    let value = ["file_path", "absolute_path", "path", "dir_path"]
+        .iter()
+        .find_map(|field| {
+            let rest = rest.strip_prefix('"')?.strip_prefix(field)?.strip_prefix('"')?;
+            let rest = rest.strip_prefix("\\s*").unwrap_or(rest).strip_prefix(':')?;
+            rest.strip_prefix("\\s*").unwrap_or(rest).strip_prefix('"')
+        })?;
+    // Up to the end of the value; `[^"]` is anything within it.
+    let value = value.replace("[^\"]", ".");
+    let (name, ends) = match value.split_once('"') {
+        Some((name, _)) => (name, "(?:[\"'\\s;&|)]|$)"),
+        None => (value.as_str(), ""),
+    };
+    let value = format!("{name}{ends}");
+    RegexPattern::parse(&value, Effect::Deny).is_ok().then_some(value)
 }
 
 /// A pattern that has to match the whole text, from one that is looked for anywhere in it.

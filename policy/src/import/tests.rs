@@ -538,6 +538,21 @@ fn a_file_with_more_than_anybody_writes_is_broken() {
     let imported = read(Format::ClaudeSettings, &many);
     let effects: Vec<Effect> = imported.document.rules.iter().map(|rule| rule.effect).collect();
     assert_eq!(effects, [Effect::Deny]);
+    // More entries than are told of: the ones that are not told may be denials that cannot be read.
+    for rules in ["\"Bash(ls *)\",", "\"a\",", "\"bash(x)\",", "1,"] {
+        for key in ["allow", "deny"] {
+            let text = format!("{{\"permissions\":{{\"{key}\":[{}\"Read\"]}}}}", rules.repeat(25_000));
+            let imported = read(Format::ClaudeSettings, &text);
+            assert!(imported.is_broken(), "{key} {rules}");
+            assert!(
+                imported.report.len() < 20_010,
+                "{key} {rules}: {}",
+                imported.report.len()
+            );
+            let widens = imported.document.rules.iter().any(|rule| rule.effect == Effect::Allow);
+            assert!(key == "deny" || rules != "\"Bash(ls *)\"," || !widens);
+        }
+    }
     let rule = "[[rule]]\ntoolName='a'\ndecision='allow'\npriority=1\n";
     let imported = read(Format::GeminiPolicy, &rule.repeat(6000));
     assert!(imported.is_broken() && imported.document.rules.is_empty());

@@ -33,15 +33,25 @@ pub enum Code {
     EverySubcommand,
     /// L0307: an allow for a program that sends what it is told anywhere.
     Network,
+    /// L0308: an allow with an option that runs or writes what it names.
+    ExecutingOption,
+    /// L0309: an allow for all files of the project.
+    WholeProject,
+    /// L0310: an allow for the whole home folder.
+    WholeHome,
+    /// L0311: an allow for a place where keys and passwords are kept.
+    Secrets,
     /// L0401: a stricter rule of a higher layer covers all that it covers.
     Contradicts,
     /// L0501: an allow that makes a deny hollow.
     Evaded,
+    /// L0502: a deny by words that a command need not use.
+    OtherWords,
 }
 
 impl Code {
     /// All codes, in their order.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
         Self::NeverMatches,
         Self::NeverHolds,
         Self::Protected,
@@ -56,8 +66,13 @@ impl Code {
         Self::Wrapper,
         Self::EverySubcommand,
         Self::Network,
+        Self::ExecutingOption,
+        Self::WholeProject,
+        Self::WholeHome,
+        Self::Secrets,
         Self::Contradicts,
         Self::Evaded,
+        Self::OtherWords,
     ];
 }
 
@@ -78,8 +93,13 @@ impl fmt::Display for Code {
             Self::Wrapper => "L0305",
             Self::EverySubcommand => "L0306",
             Self::Network => "L0307",
+            Self::ExecutingOption => "L0308",
+            Self::WholeProject => "L0309",
+            Self::WholeHome => "L0310",
+            Self::Secrets => "L0311",
             Self::Contradicts => "L0401",
             Self::Evaded => "L0501",
+            Self::OtherWords => "L0502",
         })
     }
 }

@@ -136,7 +136,7 @@ fn path_contains(wide: &str, narrow: &str, same_place: bool) -> bool {
     if !(absolute(wide) && absolute(narrow)) {
         return same_place && wide == narrow;
     }
-    let folder = wide.strip_suffix("/**").unwrap_or(wide);
+    let folder = folder_of(wide);
     let plain = |text: &str| !text.contains(['*', '?', '[', ']', '\\', '{', '}']);
     if wide == narrow {
         return true;
@@ -151,7 +151,10 @@ fn path_contains(wide: &str, narrow: &str, same_place: bool) -> bool {
 
 /// Finds rules that may contain another, without comparing each with each.
 pub(super) struct Index {
-    by_program: HashMap<String, Vec<usize>>,
+    /// Of a command: by the one or two words that it surely begins with.
+    by_words: HashMap<String, Vec<usize>>,
+    /// Of a path: by the folder that it is about.
+    by_folder: HashMap<String, Vec<usize>>,
     by_text: HashMap<String, Vec<usize>>,
     others: Vec<usize>,
 }
@@ -159,16 +162,25 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn build<'a>(rules: impl Iterator<Item = &'a Rule>) -> Self {
         let mut index = Self {
-            by_program: HashMap::new(),
+            by_words: HashMap::new(),
+            by_folder: HashMap::new(),
             by_text: HashMap::new(),
             others: Vec::new(),
         };
         for (number, rule) in rules.enumerate() {
             match &rule.matcher {
-                Matcher::Shell(pattern) => match pattern.program() {
-                    Some(program) => index.by_program.entry(program.to_owned()).or_default().push(number),
-                    None => index.others.push(number),
+                Matcher::Shell(pattern) => match pattern.leading_words(2) {
+                    Some(words) if !words.is_empty() => {
+                        index.by_words.entry(words.to_owned()).or_default().push(number);
+                    }
+                    _ => index.others.push(number),
                 },
+                Matcher::Path {
+                    pattern: Some(pattern), ..
+                } => {
+                    let folder = folder_of(pattern.text()).to_owned();
+                    index.by_folder.entry(folder).or_default().push(number);
+                }
                 Matcher::Mcp(_) | Matcher::Tool(_) | Matcher::Tools(_) | Matcher::Parameter { .. } => {
                     index
                         .by_text
@@ -184,17 +196,29 @@ impl Index {
 
     /// Numbers of rules that may contain this one.
     pub(super) fn candidates(&self, rule: &Rule) -> impl Iterator<Item = usize> {
-        let program = match &rule.matcher {
-            Matcher::Shell(pattern) => pattern.program(),
-            _ => None,
-        };
-        let by_program = program.and_then(|program| self.by_program.get(program));
-        let by_text = self.by_text.get(&*rule.source.text);
-        by_program
-            .into_iter()
-            .chain(by_text)
-            .flatten()
-            .chain(&self.others)
-            .copied()
+        let mut found: Vec<&Vec<usize>> = Vec::new();
+        match &rule.matcher {
+            Matcher::Shell(pattern) => {
+                let two = pattern.leading_words(2);
+                let one = pattern.leading_words(1).filter(|one| two != Some(*one));
+                found.extend(one.into_iter().chain(two).filter_map(|words| self.by_words.get(words)));
+            }
+            Matcher::Path {
+                pattern: Some(pattern), ..
+            } => {
+                // The folder itself, and each that it lies below.
+                let folder = folder_of(pattern.text());
+                let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+                found.extend(ends.filter_map(|end| self.by_folder.get(folder.get(..end)?)));
+            }
+            _ => {}
+        }
+        found.extend(self.by_text.get(&*rule.source.text));
+        found.into_iter().flatten().chain(&self.others).copied()
     }
+}
+
+/// What a path pattern is filed under: its text, without what stands for all below a folder.
+fn folder_of(text: &str) -> &str {
+    text.strip_suffix("/**").unwrap_or(text)
 }

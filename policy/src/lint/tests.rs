@@ -49,6 +49,30 @@ fn each_rule_has_the_findings_of_its_kind_and_near_misses_have_none() {
         ("Edit", Some(Code::Everything)),
         ("Edit(//**)", Some(Code::Everything)),
         ("Edit(./src/**)", None),
+        ("Edit(src/**)", None),
+        ("Read(src/**)", None),
+        ("Read(//srv/app/**)", None),
+        ("Read(~/projects/**)", None),
+        ("Read(*.md)", None),
+        ("Read(**/*.md)", None),
+        ("Read(//**)", Some(Code::Everything)),
+        ("Read(**)", Some(Code::WholeProject)),
+        ("Read(**/*)", Some(Code::WholeProject)),
+        ("Read(*)", Some(Code::WholeProject)),
+        ("Read(./**)", Some(Code::WholeProject)),
+        ("Edit(/**)", Some(Code::WholeProject)),
+        ("Delete(/**)", Some(Code::WholeProject)),
+        ("Read(~/**)", Some(Code::WholeHome)),
+        ("Edit(~/**)", Some(Code::WholeHome)),
+        ("Read(//home/dev/**)", Some(Code::WholeHome)),
+        ("Read(//home/**)", Some(Code::WholeHome)),
+        ("Read(//home/dev/app/**)", None),
+        ("Read(~/.ssh/**)", Some(Code::Secrets)),
+        ("Read(~/.ssh/*.pub)", None),
+        ("Read(~/.ssh/config)", None),
+        ("Read(~/.config/**)", Some(Code::Secrets)),
+        ("Read(~/.config/app/**)", None),
+        ("Read(**/*.pem)", Some(Code::Secrets)),
         ("WebFetch", Some(Code::Everything)),
         ("WebFetch(domain:a.example)", None),
         ("Bash(git * main)", Some(Code::WildcardBeforeSubcommand)),
@@ -62,7 +86,43 @@ fn each_rule_has_the_findings_of_its_kind_and_near_misses_have_none() {
         ("Bash(python *)", Some(Code::Interpreter)),
         ("Bash(python3.12:*)", Some(Code::Interpreter)),
         ("Bash(bash *)", Some(Code::Interpreter)),
-        ("Bash(node -e *)", None),
+        ("Bash(node -e *)", Some(Code::Interpreter)),
+        ("Bash(python3 -c *)", Some(Code::Interpreter)),
+        ("Bash(python3 -Ic:*)", Some(Code::Interpreter)),
+        ("Bash(python3 -m *)", Some(Code::Interpreter)),
+        ("Bash(python3 -u *)", Some(Code::Interpreter)),
+        ("Bash(perl -ne *)", Some(Code::Interpreter)),
+        ("Bash(deno eval *)", Some(Code::Interpreter)),
+        ("Bash(node build.js *)", None),
+        ("Bash(node --test tests/*)", None),
+        ("Bash(deno task *)", None),
+        ("Bash(python3 -m http.server:*)", None),
+        ("Bash(bash -c *)", Some(Code::Wrapper)),
+        ("Bash(bash -lc *)", Some(Code::Wrapper)),
+        ("Bash(sh -c:*)", Some(Code::Wrapper)),
+        ("Bash(bash ci/build.sh *)", None),
+        ("Bash(env *)", Some(Code::Wrapper)),
+        ("Bash(env CI=1 *)", Some(Code::Wrapper)),
+        ("Bash(env CI=1 make *)", None),
+        ("Bash(timeout 60 *)", Some(Code::Wrapper)),
+        ("Bash(timeout 60 make *)", None),
+        ("Bash(xargs -n 1 *)", Some(Code::Wrapper)),
+        ("Bash(xargs grep *)", None),
+        ("Bash(sudo -u root *)", Some(Code::Wrapper)),
+        ("Bash(sudo systemctl status *)", None),
+        ("Bash(eval *)", Some(Code::Wrapper)),
+        ("Bash(docker run --rm *)", Some(Code::Wrapper)),
+        ("Bash(docker run --rm alpine *)", None),
+        ("Bash(find * -exec *)", Some(Code::ExecutingOption)),
+        ("Bash(find . -name * -exec grep *)", Some(Code::ExecutingOption)),
+        ("Bash(find * -delete)", Some(Code::ExecutingOption)),
+        ("Bash(find * -name *)", None),
+        ("Bash(git -c core.pager=* log)", Some(Code::ExecutingOption)),
+        ("Bash(tar * --to-command *)", Some(Code::ExecutingOption)),
+        ("Bash(cargo test *)", None),
+        ("Bash(npm run lint:*)", None),
+        ("Bash(npm *)", Some(Code::EverySubcommand)),
+        ("Bash(*test)", Some(Code::WildcardInProgram)),
         ("Bash(python3 -m pytest *)", None),
         ("Bash(sudo *)", Some(Code::Wrapper)),
         ("Bash(xargs *)", Some(Code::Wrapper)),
@@ -84,9 +144,123 @@ fn each_rule_has_the_findings_of_its_kind_and_near_misses_have_none() {
         assert_eq!(codes("allow", rule), code.into_iter().collect::<Vec<_>>(), "{rule}");
     }
     // What is broad as an allow is what a deny wants to be.
-    for rule in ["Bash", "Bash(git * main)", "Bash(python *)", "Bash(sudo *)", "Edit"] {
+    for rule in [
+        "Bash",
+        "Bash(git * main)",
+        "Bash(python *)",
+        "Bash(sudo *)",
+        "Bash(bash -c *)",
+        "Bash(find * -exec *)",
+        "Edit",
+        "Read(~/**)",
+        "Read(~/.ssh/**)",
+        "Read(**)",
+    ] {
         assert_eq!(codes("deny", rule), [], "{rule}");
     }
+}
+
+/// The rule that a finding suggests, where it suggests one.
+fn suggested(fix: &str) -> Option<&str> {
+    let (_, rest) = fix.split_once("such as `")?;
+    rest.split_once('`').map(|(rule, _)| rule)
+}
+
+/// Whoever follows the advice gets a rule that can be read, is about the same program, and has no finding itself.
+#[test]
+fn what_is_suggested_makes_sense() {
+    let programs = broad::PROGRAMS.iter().map(|program| format!("Bash({program} *)"));
+    let early = broad::PROGRAMS
+        .iter()
+        .map(|program| format!("Bash({program} * --verbose)"));
+    let others = [
+        "Bash(python3 -c *)",
+        "Bash(node -e *)",
+        "Bash(awk *)",
+        "Bash(sudo *)",
+        "Bash(ssh *)",
+        "Bash(npx *)",
+        "Bash(uvx *)",
+        "Bash(docker run *)",
+        "Read",
+        "Edit",
+        "Delete",
+        "Read(//**)",
+        "Read(~/**)",
+        "Edit(/**)",
+        "Read(**)",
+        "WebFetch",
+        "Bash(git * main)",
+    ];
+    let mut seen = 0;
+    for rule in programs.chain(early).chain(others.map(str::to_owned)) {
+        let text = json!({ "permissions": { "allow": [rule] } }).to_string();
+        let linted = [Linted {
+            document: read(Layer::Team, &text),
+            text: &text,
+        }];
+        for finding in lint(&linted) {
+            let Some(better) = suggested(&finding.fix) else {
+                continue;
+            };
+            seen += 1;
+            let word = |rule: &str| rule.split([' ', ':', ')']).next().unwrap_or_default().to_owned();
+            assert!(
+                !better.starts_with("Bash(") || word(better) == word(&rule),
+                "{rule}: {better}"
+            );
+            assert_eq!(codes("allow", better), [], "{rule}: {better}");
+        }
+    }
+    assert!(seen > 60, "{seen}");
+    let text = r#"{"permissions":{"allow":["Bash(npm *)","Bash(* --version)"]}}"#;
+    let linted = [Linted {
+        document: read(Layer::Team, text),
+        text,
+    }];
+    let said = lint(&linted);
+    assert!(said[0].fix.contains("`Bash(npm run lint:*)`"), "{said:#?}");
+    assert!(said[1].reason.contains("followed by `--version`"), "{said:#?}");
+}
+
+#[test]
+fn a_deny_by_one_of_many_ways_is_found_and_one_on_the_program_is_not() {
+    for (rule, fix) in [
+        ("Bash(cat .env)", Some("`Read(.env)`")),
+        ("Bash(cat .env:*)", Some("`Read(.env)`")),
+        ("Bash(cat *.env*)", Some("`Read(*.env*)`")),
+        ("Bash(grep -r key ~/.ssh/*)", Some("`Read(~/.ssh/**)`")),
+        ("Bash(head /etc/shadow)", Some("`Read(//etc/shadow)`")),
+        (
+            "Bash(curl https://evil.example/*)",
+            Some("`WebFetch(domain:evil.example)`"),
+        ),
+        ("Bash(curl *evil.example*)", Some("`WebFetch(domain:evil.example)`")),
+        ("Bash(cat *)", None),
+        ("Bash(curl *)", None),
+        ("Bash(curl -X POST *)", None),
+        ("Bash(rm -rf ./build)", None),
+        ("Bash(git push origin main)", None),
+        ("Bash(npm publish *)", None),
+        ("Bash(grep password *)", None),
+    ] {
+        let text = json!({ "permissions": { "deny": [rule] } }).to_string();
+        let linted = [Linted {
+            document: read(Layer::Team, &text),
+            text: &text,
+        }];
+        let found = lint(&linted);
+        assert_eq!(found.len(), usize::from(fix.is_some()), "{rule}: {found:#?}");
+        for (finding, fix) in found.iter().zip(fix) {
+            assert_eq!(finding.code, Code::OtherWords, "{rule}");
+            assert!(finding.fix.contains(fix), "{rule}: {finding:#?}");
+            let better = finding.fix.split('`').nth(1).unwrap();
+            assert_eq!(codes("deny", better), [], "{better}");
+        }
+    }
+    // The better rule stands beside it.
+    let both = json!({ "permissions": { "deny": ["Bash(cat .env)", "Read(.env)"] } });
+    assert_eq!(found(&[(Layer::Team, both)]), []);
 }
 
 #[test]
@@ -252,10 +426,11 @@ fn the_words_are_underlined_where_they_stand() {
 fn every_kind_has_a_place_a_reason_and_a_way_out() {
     let team = r#"{
         "permissions": {
-            "deny": ["Bash(git push *)", "Read(secrets/**)", "Bash(rm *)"],
+            "deny": ["Bash(git push *)", "Read(secrets/**)", "Bash(rm *)", "Bash(cat .env)"],
             "ask": ["Bash(git fetch *)"],
             "allow": [
                 "Bash(echo \"x)", "Edit(.git/config)", "Bash(make *)", "Bash(make -j *)", "Bash(git fetch -p)", "Read",
+                "Bash(find * -exec *)", "Read(**)", "Read(~/**)", "Read(~/.ssh/**)",
                 "Bash(git * main)", "Bash(ls*)", "Bash(python *)", "Bash(sudo *)", "Bash(docker *)", "Bash(curl *)"
             ],
             "defaultMode": "bypass"
@@ -325,6 +500,21 @@ fn every_code_has_its_page_and_stands_in_order() {
             "{code} is not described in docs/lint.md"
         );
     }
+}
+
+/// Each of them may be covered by the others, as far as their first word tells.
+#[test]
+fn thousands_of_rules_about_one_program_or_one_place_are_looked_at_in_one_go() {
+    let mut rules: Vec<String> = (0..2400).map(|number| format!("Bash(git x{number} *)")).collect();
+    rules.extend((0..2400).map(|number| format!("Read(//srv/d{number}/**)")));
+    rules.push("Read(//srv/d7/x/y)".to_owned());
+    rules.push("Bash(git x7 y *)".to_owned());
+    let document = json!({ "permissions": { "deny": rules } });
+    let covered = |rule: &str| (Layer::Team, rule.to_owned(), Code::Covered);
+    assert_eq!(
+        found(&[(Layer::Team, document)]),
+        [covered("Read(//srv/d7/x/y)"), covered("Bash(git x7 y *)")]
+    );
 }
 
 #[test]

@@ -442,3 +442,105 @@ async fn a_hosts_ignore_file_and_the_names_below_a_folder_decide() {
         );
     }
 }
+
+/// A mode that a file of the agent forbids is refused live, whatever layer the file is of; sessions of other modes go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mode_that_a_settings_file_forbids_is_refused_for_its_agent() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let request = |format: v1::DocumentFormat, layer: v1::Layer, path: &str, text: &str, mode: v1::Mode| {
+        let document = v1::HostDocument {
+            format: format.into(),
+            layer: layer.into(),
+            path: path.into(),
+            content: text.into(),
+        };
+        v1::DecideRequest {
+            mode: mode.into(),
+            session_id: uuid::Uuid::now_v7().to_string(),
+            facts: Some(v1::HostFacts {
+                documents: vec![document],
+                ..facts()
+            }),
+            ..shell("acme-deploy now")
+        }
+    };
+    let off = r#"{ "permissions": { "disableBypassPermissionsMode": "disable" } }"#;
+    // A mode of another word does not switch it off: that is the control.
+    let on = r#"{ "permissions": { "disableBypassPermissionsMode": "enable" } }"#;
+    let codex_off = "allowed_approval_policies = [\"on-request\"]\n";
+    let codex_on = "allowed_approval_policies = [\"on-request\", \"never\"]\n";
+    use v1::{DocumentFormat as Format, Layer, Mode};
+    for (format, layer, path, off, on) in [
+        (
+            Format::ClaudeSettings,
+            Layer::User,
+            "/etc/claude-code/managed-settings.json",
+            off,
+            on,
+        ),
+        (
+            Format::ClaudeSettings,
+            Layer::User,
+            "/home/p/.claude/settings.json",
+            off,
+            on,
+        ),
+        (
+            Format::ClaudeSettings,
+            Layer::Project,
+            "/w/.claude/settings.json",
+            off,
+            on,
+        ),
+        (
+            Format::ClaudeSettings,
+            Layer::Local,
+            "/w/.claude/settings.local.json",
+            off,
+            on,
+        ),
+        (
+            Format::CuspSettings,
+            Layer::User,
+            "/home/p/.cusp/settings.json",
+            off,
+            on,
+        ),
+        (
+            Format::CodexRequirements,
+            Layer::User,
+            "/etc/codex/requirements.toml",
+            codex_off,
+            codex_on,
+        ),
+    ] {
+        let decide = async |text: &str, mode: Mode| {
+            let request = request(format, layer, path, text, mode);
+            server.host().decide(request).await.unwrap().into_inner()
+        };
+        let free = decide(on, Mode::Bypass).await;
+        assert_eq!(free.effect(), v1::Effect::Allow, "{path}: {free:?}");
+        let refused = decide(off, Mode::Bypass).await;
+        assert_eq!(
+            (refused.effect(), refused.decided_by()),
+            (v1::Effect::Deny, v1::DecidedBy::Control),
+            "{path}: {refused:?}"
+        );
+        assert!(refused.user_message.contains(path), "{path}: {refused:?}");
+        assert!(refused.ticket.is_none(), "{path}");
+        let other = decide(off, Mode::Default).await;
+        assert_eq!(other.effect(), v1::Effect::Ask, "{path}: {other:?}");
+    }
+    // Of the team's own policy the same is said by the modes that it permits.
+    push(&server, r#"{ "modes": { "permitted": ["default", "plan"] } }"#).await;
+    let request = request(
+        Format::ClaudeSettings,
+        Layer::User,
+        "/home/p/.claude/settings.json",
+        on,
+        Mode::Bypass,
+    );
+    let refused = server.host().decide(request).await.unwrap().into_inner();
+    assert_eq!(refused.effect(), v1::Effect::Deny, "{refused:?}");
+}

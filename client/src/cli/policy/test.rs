@@ -115,6 +115,23 @@ struct CaseLine<'a> {
     decided: Option<DecidedLine<'a>>,
 }
 
+impl<'a> CaseLine<'a> {
+    /// A case of which nothing is known yet but where it stands: it did not pass.
+    fn at(file: &'a str, line: u32, name: &'a str) -> Self {
+        Self {
+            kind: "case",
+            file,
+            line,
+            name,
+            passed: false,
+            mismatches: &[],
+            why: "",
+            not_sent: None,
+            decided: None,
+        }
+    }
+}
+
 /// What came out of a case.
 #[derive(Serialize)]
 struct DecidedLine<'a> {
@@ -325,31 +342,39 @@ impl<'a> Run<'a> {
         } else {
             self.failed += 1;
         }
+        let name = redact::text(&case.name);
+        let line = || CaseLine {
+            passed,
+            mismatches: &mismatches,
+            why: &case.why,
+            decided: Some(DecidedLine {
+                expected: case.expected.to_string(),
+                decision: decision.verdict.to_string(),
+                decided_by: decision.decided_by.to_string(),
+                rule: decision.rule.as_ref().map(RuleLine::from),
+                trace: decision.trace.iter().map(PartLine::from).collect(),
+                left_out: &case.left_out,
+            }),
+            ..CaseLine::at(file, case.line, &name)
+        };
+        self.say(line, || (!passed).then(|| shown(file, case, &decision, &mismatches)))
+    }
+
+    /// Shows what became of a case, in the form that is wanted.
+    fn say<'l>(
+        &self,
+        line: impl FnOnce() -> CaseLine<'l>,
+        text: impl FnOnce() -> Option<String>,
+    ) -> Result<(), Failure> {
         match self.command.format {
             _ if self.command.quiet => {}
             Format::Json => {
-                output::json(&CaseLine {
-                    kind: "case",
-                    file,
-                    line: case.line,
-                    name: &redact::text(&case.name),
-                    passed,
-                    mismatches: &mismatches,
-                    why: &case.why,
-                    not_sent: None,
-                    decided: Some(DecidedLine {
-                        expected: case.expected.to_string(),
-                        decision: decision.verdict.to_string(),
-                        decided_by: decision.decided_by.to_string(),
-                        rule: decision.rule.as_ref().map(RuleLine::from),
-                        trace: decision.trace.iter().map(PartLine::from).collect(),
-                        left_out: &case.left_out,
-                    }),
-                })?;
+                output::json(&line())?;
             }
-            Format::Text if passed => {}
             Format::Text => {
-                output::text(&shown(file, case, &decision, &mismatches))?;
+                if let Some(text) = text() {
+                    output::text(&text)?;
+                }
             }
         }
         Ok(())
@@ -358,63 +383,30 @@ impl<'a> Run<'a> {
     /// A case that is none: it counts as failed, and says why.
     fn cannot_run(&mut self, file: &str, line: u32, name: &str, fault: &str) -> Result<(), Failure> {
         self.failed += 1;
-        match self.command.format {
-            _ if self.command.quiet => {}
-            Format::Json => {
-                output::json(&CaseLine {
-                    kind: "case",
-                    file,
-                    line,
-                    name,
-                    passed: false,
-                    mismatches: &[format!("cannot be run: {fault}")],
-                    why: "",
-                    not_sent: None,
-                    decided: None,
-                })?;
-            }
-            Format::Text => {
-                output::text(&format!(
-                    "{} {}\n      cannot be run: {}\n",
-                    head(file, line),
-                    printable(name),
-                    printable(fault)
-                ))?;
-            }
-        }
-        Ok(())
+        let why = [format!("cannot be run: {fault}")];
+        let told = || CaseLine {
+            mismatches: &why,
+            ..CaseLine::at(file, line, name)
+        };
+        self.say(told, || {
+            let (head, name, fault) = (head(file, line), printable(name), printable(fault));
+            Some(format!("{head} {name}\n      cannot be run: {fault}\n"))
+        })
     }
 
     /// A case that no server was asked about: it counts neither as passed nor as failed, and says why.
     fn leave_out(&mut self, file: &str, case: &Case, why: &str) -> Result<(), Failure> {
         self.not_sent += 1;
         let name = redact::text(&case.name);
-        match self.command.format {
-            _ if self.command.quiet => {}
-            Format::Json => {
-                output::json(&CaseLine {
-                    kind: "case",
-                    file,
-                    line: case.line,
-                    name: &name,
-                    passed: false,
-                    mismatches: &[],
-                    why: &case.why,
-                    not_sent: Some(why),
-                    decided: None,
-                })?;
-            }
-            Format::Text => {
-                output::text(&format!(
-                    "not sent {}:{} {}\n      {}\n",
-                    printable(file),
-                    case.line,
-                    printable(&name),
-                    printable(why)
-                ))?;
-            }
-        }
-        Ok(())
+        let line = || CaseLine {
+            why: &case.why,
+            not_sent: Some(why),
+            ..CaseLine::at(file, case.line, &name)
+        };
+        self.say(line, || {
+            let (file, name, why) = (printable(file), printable(&name), printable(why));
+            Some(format!("not sent {file}:{} {name}\n      {why}\n", case.line))
+        })
     }
 
     fn finish(self) -> Result<u8, Failure> {

@@ -232,7 +232,98 @@ fn entries_of_cursors_editor() {
 
 #[test]
 fn a_file_with_nothing_but_a_comment_is_none() {
-    assert!(read(Format::CursorDesktop, "// nothing\n").is_broken());
+    for format in [
+        Format::ClaudeSettings,
+        Format::Cusp,
+        Format::CursorCli,
+        Format::CursorDesktop,
+    ] {
+        assert!(read(format, "// nothing\n").is_broken(), "{format:?}");
+    }
+    // A file of rules may hold none.
+    for format in [Format::CodexRules, Format::CodexConfig, Format::GeminiPolicy] {
+        let imported = read(format, "# nothing\n");
+        assert!(!imported.is_broken() && allows(&imported) == 0, "{format:?}");
+    }
+}
+
+/// Its owner ignores such a file, or takes the one of two keys that we would not take.
+#[test]
+fn a_mode_of_a_file_that_its_owner_may_not_read_does_not_widen() {
+    for (format, text, mode) in [
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"defaultMode":"bypassPermissions"}}"#,
+            Some(Mode::Bypass),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"defaultMode":"bypassPermissions",}}"#,
+            None,
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"defaultMode":"default","defaultMode":"acceptEdits"}}"#,
+            Some(Mode::Default),
+        ),
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"defaultMode":"auto"},"permissions":{}}"#,
+            None,
+        ),
+        // What narrows is kept.
+        (
+            Format::ClaudeSettings,
+            r#"{"permissions":{"defaultMode":"dontAsk",}}"#,
+            Some(Mode::DontAsk),
+        ),
+        (
+            Format::CursorCli,
+            r#"{"approvalMode":"unrestricted"}"#,
+            Some(Mode::RunEverything),
+        ),
+        (Format::CursorCli, r#"{"approvalMode":"unrestricted",}"#, None),
+        (Format::CursorCli, r#"{/**/"approvalMode":"auto-review"}"#, None),
+        (
+            Format::CursorCli,
+            r#"{"approvalMode":"allowlist","approvalMode":"unrestricted"}"#,
+            None,
+        ),
+    ] {
+        let imported = read(format, text);
+        assert_eq!(imported.mode, mode, "{text}: {:#?}", imported.report);
+    }
+}
+
+#[test]
+fn requirements_of_codex_restrict_and_allow_nothing() {
+    for rule in [
+        r#"{pattern=[{token="ls"}], decision="allow"}"#,
+        r#"{pattern=[{token="ls"}]}"#,
+        r#"{pattern=[{token="ls", any_of=["a"]}], decision="prompt"}"#,
+        r#"{pattern=[], decision="prompt"}"#,
+        r#"{decision="prompt"}"#,
+    ] {
+        let imported = import(
+            Format::CodexRequirements,
+            &format!("[rules]\nprefix_rules = [{rule}]\n"),
+            origin(Layer::Team),
+        );
+        assert!(imported.is_broken(), "{rule}: {:#?}", imported.report);
+        assert!(imported.document.rules.is_empty(), "{rule}");
+    }
+    // Read live, the file of the machine is no team policy, and still keeps sessions of Codex from running everything.
+    for (text, forbidden) in [
+        (r#"allowed_sandbox_modes = ["read-only", "workspace-write"]"#, true),
+        (r#"allowed_approval_policies = ["untrusted", "on-request"]"#, true),
+        (r#"allowed_sandbox_modes = ["danger-full-access"]"#, false),
+    ] {
+        let live = import(Format::CodexRequirements, text, origin(Layer::User));
+        assert_eq!(live.forbidden_modes.contains(&Mode::Bypass), forbidden, "{text}");
+        assert!(!live.forbidden_modes.contains(&Mode::DontAsk), "{text}");
+        let team = import(Format::CodexRequirements, text, origin(Layer::Team));
+        assert_eq!(team.document.settings.permitted_modes.is_some(), forbidden, "{text}");
+    }
 }
 
 /// A file of each format that allows one thing and denies another.
