@@ -86,6 +86,10 @@ pub struct Settings {
     pub forbidden_modes: Vec<Mode>,
     /// Allow rules of lower layers do not count (team only).
     pub managed_rules_only: bool,
+    /// It is a file that an enterprise installed for an agent. No document of ours says it, nor the next.
+    pub installed: bool,
+    /// Beside installed files no allow rule of the host's documents counts; heard from an installed one only.
+    pub installed_rules_only: bool,
     /// Whether a command that runs in the sandbox needs no question. A `false` of any layer wins.
     pub auto_allow_if_sandboxed: Option<bool>,
     /// Whether the folders of agents are protected (team only). `true` of any document wins.

@@ -129,6 +129,8 @@ pub struct Imported {
     pub mode: Option<Mode>,
     /// The run modes that the file forbids to sessions of its agent, beside the document for the same reason.
     pub forbidden_modes: Vec<Mode>,
+    /// If an enterprise installed the file, its agent heeds allow rules of no other.
+    pub installed_rules_only: bool,
     /// What became of each entry, in the order of the text.
     pub report: Vec<Note>,
 }

@@ -81,9 +81,15 @@ impl EffectiveRuleset {
         let managed_only = documents
             .iter()
             .any(|document| document.origin.layer >= Layer::Team && document.settings.managed_rules_only);
-        let counts = |layer: Layer| {
+        // Heard from the files of one agent, and so for its calls alone.
+        let installed_only = documents
+            .iter()
+            .any(|document| document.settings.installed && document.settings.installed_rules_only);
+        let counts = |document: &PolicyDocument| {
+            let layer = document.origin.layer;
             let trusted = project_trusted || !layer.is_inside_project();
-            trusted && (layer >= Layer::Team || !managed_only)
+            let below = !managed_only && (!installed_only || document.settings.installed);
+            trusted && (layer >= Layer::Team || below)
         };
         let mut sorted = Vec::new();
         let mut held: Vec<InDocument> = Vec::new();
@@ -124,16 +130,16 @@ impl EffectiveRuleset {
             let DocumentOrigin { layer, folder, .. } = origin;
             let settings = &document.settings;
             hold(document.clone(), place(origin), &|rule| {
-                rule.effect != Effect::Allow || counts(*layer)
+                rule.effect != Effect::Allow || counts(document)
             });
-            if counts(*layer) {
+            if counts(document) {
                 directories.extend(settings.additional_directories.iter().map(|text| Directory {
                     text: text.clone(),
                     folder: folder.clone(),
                 }));
                 sandbox_on |= settings.auto_allow_if_sandboxed == Some(true);
             }
-            run.add(&settings.run, *layer, counts(*layer));
+            run.add(&settings.run, *layer, counts(document));
             sandbox_off |= settings.auto_allow_if_sandboxed == Some(false);
             if *layer >= Layer::Team {
                 agents_on |= settings.protect_agent_directories == Some(true);
@@ -142,7 +148,7 @@ impl EffectiveRuleset {
             // Only the team's document and the session's flags can hold any; with managed rules the flag does not count.
             if *layer >= Layer::Session && settings.controls != Controls::default() {
                 let own = settings.controls.clone();
-                controls.push(if counts(*layer) { own } else { own.without_grants() });
+                controls.push(if counts(document) { own } else { own.without_grants() });
             }
             if let Some(modes) = settings.permitted_modes.as_ref().filter(|_| *layer >= Layer::Team) {
                 // Two documents of the team that permit different modes permit what both do.
@@ -171,7 +177,7 @@ impl EffectiveRuleset {
                 .iter()
                 .map(|document| Said {
                     layer: document.origin.layer,
-                    widens: counts(document.origin.layer),
+                    widens: counts(document),
                     // A person's file lies in a folder of settings, which no path of it is meant to start at.
                     folder: document
                         .origin

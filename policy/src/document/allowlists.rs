@@ -65,10 +65,10 @@ impl Allowlists {
 }
 
 /// What is in force of the lists of all documents: the entries, each with the number of its document, and the
-/// instructions. `counts` says whether allows of a layer count.
+/// instructions. `counts` says whether allows of a document count.
 pub(crate) fn in_force(
     documents: &[Arc<PolicyDocument>],
-    counts: impl Fn(Layer) -> bool,
+    counts: impl Fn(&PolicyDocument) -> bool,
 ) -> (Vec<(usize, &Rule)>, AutoRun) {
     let team = |has: fn(&Allowlists) -> bool| {
         documents
@@ -84,12 +84,12 @@ pub(crate) fn in_force(
         let heard = |replaced: bool| layer >= Layer::Team || !replaced;
         let lists = &document.allowlists;
         for (list, replaced) in [(&lists.terminal, team_terminal), (&lists.mcp, team_mcp)] {
-            if counts(layer) && heard(replaced) {
+            if counts(document) && heard(replaced) {
                 entries.extend(list.iter().flatten().map(|rule| (number, rule)));
             }
         }
         if let Some(own) = lists.auto_run.as_ref().filter(|_| heard(team_auto_run)) {
-            if counts(layer) {
+            if counts(document) {
                 auto_run
                     .allow_instructions
                     .extend(own.allow_instructions.iter().cloned());

@@ -125,6 +125,7 @@ fn managed_only(draft: &mut Draft<'_>, span: Range<usize>, value: &Value<'_>) {
     if !on {
         draft.not_expressible(span, key, "it locks nothing");
     } else if draft.origin.layer < Layer::Team {
+        draft.lock_to_installed_rules();
         draft.not_expressible(span, key, "the agent heeds it in managed settings alone");
     } else {
         draft.lock_to_managed_rules();

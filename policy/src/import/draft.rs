@@ -103,6 +103,7 @@ pub(super) struct Draft<'a> {
     permitted_modes: Option<Vec<Mode>>,
     forbidden_modes: Vec<Mode>,
     managed_rules_only: bool,
+    installed_rules_only: bool,
     auto_allow_if_sandboxed: Option<bool>,
     report: Vec<Note>,
 }
@@ -124,6 +125,7 @@ impl<'a> Draft<'a> {
             permitted_modes: None,
             forbidden_modes: Vec::new(),
             managed_rules_only: false,
+            installed_rules_only: false,
             auto_allow_if_sandboxed: None,
             report: Vec::new(),
         }
@@ -278,6 +280,11 @@ impl<'a> Draft<'a> {
         self.forbidden_modes.extend(with);
     }
 
+    /// Says that, if an enterprise installed the file, allow rules of no other count.
+    pub(super) fn lock_to_installed_rules(&mut self) {
+        self.installed_rules_only = true;
+    }
+
     pub(super) fn lock_to_managed_rules(&mut self) {
         self.managed_rules_only = true;
     }
@@ -316,6 +323,7 @@ impl<'a> Draft<'a> {
             native,
             mode: self.mode,
             forbidden_modes: self.forbidden_modes,
+            installed_rules_only: self.installed_rules_only,
             report: self.report,
         }
     }

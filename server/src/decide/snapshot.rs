@@ -133,6 +133,8 @@ fn read_document(document: &HostDocument) -> ReadDocument {
             // states goes before it.
             document.settings.default_mode = document.settings.default_mode.or(imported.mode);
             document.settings.forbidden_modes = imported.forbidden_modes;
+            document.settings.installed = is_installed(&document.origin.name);
+            document.settings.installed_rules_only = imported.installed_rules_only;
             (document, faults)
         }
     };
@@ -140,6 +142,13 @@ fn read_document(document: &HostDocument) -> ReadDocument {
         document: Arc::new(document),
         faults: faults.into(),
     }
+}
+
+/// Whether a path is one of those where only an administrator of the machine writes.
+fn is_installed(path: &str) -> bool {
+    ["/etc/", "/Library/Application Support/"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
 }
 
 /// Locks. A panic while a cache was locked leaves it whole: each use is one call of it.

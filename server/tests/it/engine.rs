@@ -314,6 +314,67 @@ async fn a_changed_document_counts_at_once_and_trust_is_no_accident_of_the_cache
     }
 }
 
+/// Claude Code heeds allow rules of no other file then, so we must not either.
+#[tokio::test(flavor = "multi_thread")]
+async fn allow_rules_beside_those_of_an_installed_file_count_only_if_it_lets_them() {
+    let server = start().await;
+    push(&server, "{}").await;
+    let allow = r#"{ "permissions": { "allow": ["Bash(acme-deploy *)"] } }"#;
+    let only = |on: bool, rule: &str| {
+        format!(r#"{{ "allowManagedPermissionRulesOnly": {on}, "permissions": {{ "allow": ["Bash({rule})"] }} }}"#)
+    };
+    let claude = |layer: v1::Layer, path: &str, text: &str| v1::HostDocument {
+        format: v1::DocumentFormat::ClaudeSettings.into(),
+        layer: layer.into(),
+        path: path.into(),
+        content: text.into(),
+    };
+    let installed = |text: &str| claude(v1::Layer::User, "/etc/claude-code/managed-settings.json", text);
+    let native = || v1::HostDocument {
+        format: v1::DocumentFormat::Native.into(),
+        layer: v1::Layer::User.into(),
+        path: "/home/p/.config/portcullis/policy.jsonc".into(),
+        content: allow.into(),
+    };
+    for others in [
+        vec![claude(v1::Layer::User, "/home/p/.claude/settings.json", allow)],
+        vec![claude(v1::Layer::Project, "/w/.claude/settings.json", allow)],
+        vec![claude(v1::Layer::Local, "/w/.claude/settings.local.json", allow)],
+        vec![native()],
+        // Another one that is installed counts.
+        vec![claude(
+            v1::Layer::User,
+            "/etc/claude-code/managed-settings.d/a.json",
+            allow,
+        )],
+        // Its own rules count, and no file but an installed one locks.
+        vec![claude(
+            v1::Layer::User,
+            "/home/p/.claude/settings.json",
+            &only(true, "acme-deploy *"),
+        )],
+    ] {
+        let by_itself = others.first().is_some_and(|other| other.path.starts_with("/etc/"));
+        for (locked, expected) in [
+            (false, v1::Effect::Allow),
+            (true, if by_itself { v1::Effect::Allow } else { v1::Effect::Ask }),
+        ] {
+            let mut documents = others.clone();
+            documents.push(installed(&only(locked, "acme-other *")));
+            let request = v1::DecideRequest {
+                facts: Some(v1::HostFacts {
+                    documents,
+                    project_trusted: true,
+                    ..facts()
+                }),
+                ..shell("acme-deploy now")
+            };
+            let response = server.host().decide(request).await.unwrap().into_inner();
+            assert_eq!(response.effect(), expected, "{} {locked}: {response:?}", others[0].path);
+        }
+    }
+}
+
 /// Teams, people and projects say what the sandbox may do; what an untrusted project grants does not count.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allow_carries_the_sandbox_that_the_documents_describe() {
