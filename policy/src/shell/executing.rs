@@ -347,10 +347,10 @@ mod tests {
             ("make -Bf - all", Some("-f")),
             ("make -BC/tmp/x", Some("-C")),
             ("make -BC sub -f a.mk", None),
-            ("npm --prefix /work/web test", None),
-            ("npm --prefix /work/../x test", Some("--prefix")),
+            ("npm --prefix /proj/web test", None),
+            ("npm --prefix /proj/../x test", Some("--prefix")),
             ("npm --prefix=/works/web test", Some("--prefix")),
-            ("make -C /work/sub test", None),
+            ("make -C /proj/sub test", None),
             ("npm --script-sh$X test", Some("--script-shell")),
             ("npm --script-shell\"$X\" test", Some("--script-shell")),
             ("npm --workspaces$X test", None),
@@ -358,7 +358,7 @@ mod tests {
         ] {
             let analysis = shell::analyse(line, &context, Limits::default());
             assert_eq!(
-                option(&analysis.commands[0], &|place| place.starts_with("/work/")),
+                option(&analysis.commands[0], &|place| place.starts_with("/proj/")),
                 found,
                 "{line}"
             );
