@@ -7,6 +7,7 @@ mod args;
 mod audit;
 mod confirm;
 mod decide;
+mod doctor;
 mod explain;
 mod failure;
 mod faults;
@@ -76,6 +77,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Audit(command) => in_runtime(audit::main(&command, &cli.host)),
         Command::Mcp(command) => in_runtime(mcp::main(&command, &cli.host)),
         Command::Trust(command) => in_runtime(trust::main(&command, &cli.host)),
+        Command::Doctor(command) => in_runtime(doctor::main(&command, &cli.host)),
         Command::Status(command) => in_runtime(status::main(&command, &cli.host)),
         Command::Completions { shell } => {
             let mut text = Vec::new();

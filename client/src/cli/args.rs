@@ -46,6 +46,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Mcp(McpCommand),
     Status(StatusArgs),
+    Doctor(DoctorArgs),
     /// Prints a completion script for a shell.
     Completions {
         /// The shell.
@@ -498,6 +499,15 @@ pub(crate) struct TrustArgs {
     reached."
 )]
 pub(crate) struct StatusArgs {
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Says what this host's sandbox can do, why not more, and how to mend it.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 commands run in a sandbox that is fully enforced, 1 they do not (see the output).")]
+pub(crate) struct DoctorArgs {
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

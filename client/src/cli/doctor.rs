@@ -1,0 +1,120 @@
+//! `portcullis doctor`: what this host's sandbox can do, why not more, and how to mend it.
+//!
+//! What counts is what `portcullis-sandboxd` found by setting a sandbox up. The kernel's settings, which are looked at here,
+//! only explain that; they change nothing.
+
+mod checks;
+
+use std::{fmt::Write as _, path::Path};
+
+use anstyle::{AnsiColor, Style};
+use portcullis_client::{
+    Host, HostOptions,
+    host::{EnforcementStatus, HostStatus},
+};
+use serde::Serialize;
+
+use super::{
+    args::{DoctorArgs, Format, HostArgs},
+    failure::Failure,
+    output::{self, printable},
+};
+use checks::{Check, Finding};
+
+/// All that is said.
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    /// Whether commands can run in a sandbox that is fully enforced.
+    well: bool,
+    checks: Vec<Check>,
+}
+
+pub(crate) async fn main(command: &DoctorArgs, host: &HostArgs) -> Result<u8, Failure> {
+    let options = host.options(HostOptions::DEADLINE)?;
+    let status = match Host::connect(&options).await {
+        Ok(mut host) => host.status().await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let mut checks = checks::of_the_kernel(Path::new("/"));
+    checks.push(of_the_sandbox(status.as_ref()));
+    checks.push(of_the_server(status.as_ref().ok()));
+    let well = status.is_ok_and(|status| status.enforcement.status == EnforcementStatus::Full);
+    let diagnosis = Diagnosis { well, checks };
+    match command.format {
+        Format::Json => output::json(&diagnosis)?,
+        Format::Text => output::text(&text(&diagnosis))?,
+    };
+    Ok(u8::from(!diagnosis.well))
+}
+
+fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
+    let name = "sandbox";
+    match status {
+        Err(error) => Check::new(name, Finding::Bad, format!("portcullis-sandboxd does not answer: {error}"))
+            .mended_by("start it: `portcullis-sandboxd`, or `cargo xtask up` in a checkout"),
+        Ok(status) => {
+            let enforcement = &status.enforcement;
+            let missing = enforcement.missing.join("; ");
+            match enforcement.status {
+                EnforcementStatus::Full => Check::new(
+                    name,
+                    Finding::Good,
+                    format!("fully enforced: {}", enforcement.mechanisms.join(", ")),
+                ),
+                EnforcementStatus::Partial => Check::new(
+                    name,
+                    Finding::Bad,
+                    format!("partly enforced, which is refused: {missing}"),
+                )
+                .mended_by("see what is wrong above"),
+                EnforcementStatus::None => Check::new(
+                    name,
+                    Finding::Bad,
+                    format!("cannot be set up, so no command runs in it: {missing}"),
+                )
+                .mended_by("see what is wrong above; where nothing is, the message names the step that failed"),
+            }
+        }
+    }
+}
+
+fn of_the_server(status: Option<&HostStatus>) -> Check {
+    let name = "server";
+    match status {
+        None => Check::new(name, Finding::Unknown, "only portcullis-sandboxd can tell"),
+        Some(status) => match &status.server_failure {
+            Some(failure) => Check::new(name, Finding::Bad, format!("{} does not answer: {failure}", status.server))
+                .mended_by("start `portcullis-server`, or give sandboxd its address with `--server`"),
+            None if status.server.is_empty() => Check::new(name, Finding::Bad, "none is known")
+                .mended_by("start `portcullis-server`, or give sandboxd its address with `--server`"),
+            None => Check::new(name, Finding::Good, format!("{} answers", status.server)),
+        },
+    }
+}
+
+fn text(diagnosis: &Diagnosis) -> String {
+    let mut out = String::new();
+    for check in &diagnosis.checks {
+        let (word, color) = match check.finding {
+            Finding::Good => ("ok     ", AnsiColor::Green),
+            Finding::Limited => ("limited", AnsiColor::Yellow),
+            Finding::Bad => ("wrong  ", AnsiColor::Red),
+            Finding::Unknown => ("unknown", AnsiColor::Yellow),
+        };
+        let style = Style::new().fg_color(Some(color.into()));
+        let _ = writeln!(out, "{style}{word}{style:#} {}: {}", check.name, printable(&check.what));
+        if let Some(mend) = &check.mend {
+            let _ = writeln!(out, "        → {}", printable(mend));
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\n{}",
+        if diagnosis.well {
+            "Commands run in a sandbox that is fully enforced."
+        } else {
+            "Commands do not run in the sandbox; calls that need it are asked for or denied."
+        }
+    );
+    out
+}
