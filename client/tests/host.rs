@@ -238,20 +238,38 @@ fn status_is_zero_only_if_all_is_well() {
 fn the_doctor_is_content_only_with_a_sandbox_that_is_fully_enforced() {
     let well = status("", v1::EnforcementStatus::Full).run(&["doctor"]);
     assert_eq!(well.code, Some(0), "{well:?}");
-    assert!(well.out.contains("sandbox: fully enforced: mount_namespace, landlock"), "{well:?}");
+    assert!(
+        well.out.contains("sandbox: fully enforced: mount_namespace, landlock"),
+        "{well:?}"
+    );
     assert!(well.out.contains("server: http://127.0.0.1:7451 answers"), "{well:?}");
 
     // A server that is away is said, and is no fault of the sandbox.
     let alone = status("connection refused", v1::EnforcementStatus::Full).run(&["doctor"]);
-    assert_eq!((alone.code, alone.out.contains("connection refused")), (Some(0), true), "{alone:?}");
+    assert_eq!(
+        (alone.code, alone.out.contains("connection refused")),
+        (Some(0), true),
+        "{alone:?}"
+    );
 
-    for enforcement in [v1::EnforcementStatus::Partial, v1::EnforcementStatus::None, v1::EnforcementStatus::Unspecified] {
+    for enforcement in [
+        v1::EnforcementStatus::Partial,
+        v1::EnforcementStatus::None,
+        v1::EnforcementStatus::Unspecified,
+    ] {
         let told = status("", enforcement).run(&["doctor", "--format", "json"]);
-        assert_eq!((told.code, &told.json()["well"]), (Some(1), &serde_json::json!(false)), "{told:?}");
+        assert_eq!(
+            (told.code, &told.json()["well"]),
+            (Some(1), &serde_json::json!(false)),
+            "{told:?}"
+        );
     }
     let absent = Fake::absent().run(&["doctor"]);
     assert_eq!(absent.code, Some(1), "{absent:?}");
-    assert!(absent.out.contains("does not answer") && absent.out.contains("start it"), "{absent:?}");
+    assert!(
+        absent.out.contains("does not answer") && absent.out.contains("start it"),
+        "{absent:?}"
+    );
 }
 
 #[test]

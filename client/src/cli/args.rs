@@ -506,7 +506,9 @@ pub(crate) struct StatusArgs {
 
 /// Says what this host's sandbox can do, why not more, and how to mend it.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 commands run in a sandbox that is fully enforced, 1 they do not (see the output).")]
+#[command(
+    after_help = "Exit codes: 0 commands run in a sandbox that is fully enforced, 1 they do not (see the output)."
+)]
 pub(crate) struct DoctorArgs {
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]

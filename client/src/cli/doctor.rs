@@ -32,7 +32,7 @@ struct Diagnosis {
 pub(crate) async fn main(command: &DoctorArgs, host: &HostArgs) -> Result<u8, Failure> {
     let options = host.options(HostOptions::DEADLINE)?;
     let status = match Host::connect(&options).await {
-        Ok(mut host) => host.status().await.map_err(|error| error.to_string()),
+        Ok(host) => host.status().await.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
     let mut checks = checks::of_the_kernel(Path::new("/"));
@@ -50,8 +50,12 @@ pub(crate) async fn main(command: &DoctorArgs, host: &HostArgs) -> Result<u8, Fa
 fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
     let name = "sandbox";
     match status {
-        Err(error) => Check::new(name, Finding::Bad, format!("portcullis-sandboxd does not answer: {error}"))
-            .mended_by("start it: `portcullis-sandboxd`, or `cargo xtask up` in a checkout"),
+        Err(error) => Check::new(
+            name,
+            Finding::Bad,
+            format!("portcullis-sandboxd does not answer: {error}"),
+        )
+        .mended_by("start it: `portcullis-sandboxd`, or `cargo xtask up` in a checkout"),
         Ok(status) => {
             let enforcement = &status.enforcement;
             let missing = enforcement.missing.join("; ");
@@ -83,8 +87,12 @@ fn of_the_server(status: Option<&HostStatus>) -> Check {
     match status {
         None => Check::new(name, Finding::Unknown, "only portcullis-sandboxd can tell"),
         Some(status) => match &status.server_failure {
-            Some(failure) => Check::new(name, Finding::Bad, format!("{} does not answer: {failure}", status.server))
-                .mended_by("start `portcullis-server`, or give sandboxd its address with `--server`"),
+            Some(failure) => Check::new(
+                name,
+                Finding::Bad,
+                format!("{} does not answer: {failure}", status.server),
+            )
+            .mended_by("start `portcullis-server`, or give sandboxd its address with `--server`"),
             None if status.server.is_empty() => Check::new(name, Finding::Bad, "none is known")
                 .mended_by("start `portcullis-server`, or give sandboxd its address with `--server`"),
             None => Check::new(name, Finding::Good, format!("{} answers", status.server)),

@@ -118,8 +118,12 @@ fn user_namespaces(files: &Files<'_>) -> Check {
         .mended_by("`sudo sysctl kernel.unprivileged_userns_clone=1`, and the same line in /etc/sysctl.d");
     }
     if !files.is_there("proc/self/ns/user") {
-        return Check::new(name, Finding::Bad, "this kernel was built without them (CONFIG_USER_NS)")
-            .mended_by("install a kernel that has them");
+        return Check::new(
+            name,
+            Finding::Bad,
+            "this kernel was built without them (CONFIG_USER_NS)",
+        )
+        .mended_by("install a kernel that has them");
     }
     if files.is_there(".dockerenv") || files.is_there("run/.containerenv") {
         return Check::new(
@@ -167,8 +171,12 @@ fn landlock(files: &Files<'_>) -> Check {
 fn seccomp(files: &Files<'_>) -> Check {
     let name = "seccomp";
     let Some(actions) = files.read("proc/sys/kernel/seccomp/actions_avail") else {
-        return Check::new(name, Finding::Bad, "this kernel was built without it (CONFIG_SECCOMP_FILTER)")
-            .mended_by("install a kernel that has it");
+        return Check::new(
+            name,
+            Finding::Bad,
+            "this kernel was built without it (CONFIG_SECCOMP_FILTER)",
+        )
+        .mended_by("install a kernel that has it");
     };
     let missing: Vec<&str> = ["kill_process", "errno", "user_notif"]
         .into_iter()
@@ -189,11 +197,9 @@ fn limits(files: &Files<'_>) -> Check {
     });
     let controllers = own.and_then(|own| files.read(&format!("sys/fs/cgroup/{own}/cgroup.controllers")));
     match controllers {
-        Some(list) if list.split_whitespace().any(|one| one == "memory") => Check::new(
-            name,
-            Finding::Good,
-            format!("this cgroup has the controllers {list}"),
-        ),
+        Some(list) if list.split_whitespace().any(|one| one == "memory") => {
+            Check::new(name, Finding::Good, format!("this cgroup has the controllers {list}"))
+        }
         Some(_) | None => Check::new(
             name,
             Finding::Limited,
@@ -256,20 +262,43 @@ mod tests {
     fn each_fault_is_found_and_its_mending_named() {
         for (path, text, name, finding) in [
             ("proc/sys/kernel/osrelease", "5.15.0-1", "kernel", Finding::Bad),
-            ("proc/sys/user/max_user_namespaces", "0", "user namespaces", Finding::Bad),
-            ("proc/sys/kernel/unprivileged_userns_clone", "0", "user namespaces", Finding::Bad),
+            (
+                "proc/sys/user/max_user_namespaces",
+                "0",
+                "user namespaces",
+                Finding::Bad,
+            ),
+            (
+                "proc/sys/kernel/unprivileged_userns_clone",
+                "0",
+                "user namespaces",
+                Finding::Bad,
+            ),
             ("proc/self/ns/user", "", "user namespaces", Finding::Bad),
             (".dockerenv", " ", "user namespaces", Finding::Unknown),
-            ("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor", Finding::Bad),
+            (
+                "proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+                "1",
+                "AppArmor",
+                Finding::Bad,
+            ),
             ("sys/kernel/security/lsm", "capability,yama", "Landlock", Finding::Bad),
-            ("proc/sys/kernel/seccomp/actions_avail", "kill_process errno", "seccomp", Finding::Bad),
+            (
+                "proc/sys/kernel/seccomp/actions_avail",
+                "kill_process errno",
+                "seccomp",
+                Finding::Bad,
+            ),
             ("proc/sys/kernel/seccomp/actions_avail", "", "seccomp", Finding::Bad),
             ("proc/self/cgroup", "0::/elsewhere", "limits", Finding::Limited),
         ] {
             let found = findings(&[(path, text)]);
             assert!(found.contains(&(name, finding, true)), "{path}: {found:?}");
             let others = found.iter().filter(|(other, ..)| *other != name);
-            assert!(others.clone().all(|(_, finding, _)| *finding == Finding::Good), "{path}: {found:?}");
+            assert!(
+                others.clone().all(|(_, finding, _)| *finding == Finding::Good),
+                "{path}: {found:?}"
+            );
         }
     }
 
@@ -287,7 +316,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let found = of_the_kernel(folder.path());
         for name in ["kernel", "Landlock"] {
-            assert!(found.iter().any(|check| check.name == name && check.finding == Finding::Unknown));
+            assert!(
+                found
+                    .iter()
+                    .any(|check| check.name == name && check.finding == Finding::Unknown)
+            );
         }
     }
 }
