@@ -163,9 +163,12 @@ impl World<'_> {
             let part = match &access.target {
                 // `cd` follows the words of a path, unless it is told otherwise.
                 FileTarget::Path(path) if !follows_words(command) && self.goes_astray(&access) => {
-                    self.judge_unknown(path.as_str(), access.access, cover)
+                    self.judge_astray(path.as_str(), access.access, cover)
                 }
                 FileTarget::Path(path) => self.judge_path(path, access.access, cover),
+                FileTarget::Pattern { pattern, .. } if super::touched::can_lead_into_a_process(pattern) => {
+                    self.judge_astray(pattern, access.access, cover)
+                }
                 FileTarget::Pattern { folder, pattern } => {
                     let unsettled = access.redirection
                         || (access.access == Access::Write && globs::brings_names(analysis, index, folder));

@@ -583,15 +583,27 @@ impl World<'_> {
         protects(&rest).or_else(|| protects(&without_variables(&rest)))
     }
 
+    /// Judges a path that leads elsewhere than its words say. That is never meant as a place to write to, so whatever the mode
+    /// lets be written there may be protected.
+    pub(super) fn judge_astray(&self, text: &str, access: Access, cover: Cover) -> Part {
+        let part = self.judge_unknown(text, access, cover);
+        if access == Access::Read || part.verdict != Verdict::Allow || part.decided_by != DecidedBy::Mode {
+            return part;
+        }
+        let what = "a link leads it elsewhere than its words say, where it can be a protected path";
+        Part::by_mode(self, ActionClass::Protected, format!("{} {text}", noun(access)), what)
+    }
+
     /// Judges a path in the agent's own words.
     pub(super) fn judge_named(&self, text: &str, access: Access, cover: Cover) -> Part {
         match self.resolve(text) {
-            Some(path) if super::touched::leads_into_a_process(&path) => self.judge_unknown(text, access, cover),
+            Some(path) if super::touched::leads_into_a_process(&path) => self.judge_astray(text, access, cover),
             // Some agents take `..` out of the words, others leave it to the kernel, which follows links first.
             Some(path) => {
                 let by_words = self.judge_path(&path, access, cover);
-                let strays = self.strays(&super::world::left_behind(&self.workspace, text));
-                let by_links = strays.then(|| self.judge_unknown(text, access, cover));
+                let left = super::world::left_behind(&self.workspace, text);
+                let strays = left.is_none_or(|left| self.strays(&left));
+                let by_links = strays.then(|| self.judge_astray(text, access, cover));
                 match by_links {
                     Some(by_links) if by_links.verdict > by_words.verdict => by_links,
                     _ => by_words,

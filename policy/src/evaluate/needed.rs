@@ -63,7 +63,8 @@ pub fn facts_needed(action: &Action, workspace: &Workspace) -> FactsNeeded {
                 });
             }
             needed.paths(base);
-            path.iter().for_each(|path| needed.left(left_behind(workspace, path)));
+            path.iter()
+                .for_each(|path| needed.left(left_behind(workspace, path).unwrap_or_default()));
         }
         Action::Fetch { urls } => needed.paths(urls.iter().filter_map(|url| file_behind(url))),
         Action::Browser { url } => needed.paths(url.iter().filter_map(|url| file_behind(url))),
@@ -120,7 +121,7 @@ impl Needed {
     /// A path in the agent's words, and the folders that it leaves by `..`.
     fn named(&mut self, workspace: &Workspace, text: &str) {
         self.paths(resolve(workspace, text));
-        self.left(left_behind(workspace, text));
+        self.left(left_behind(workspace, text).unwrap_or_default());
     }
 
     /// Whether a folder is a link is seen by where it and the one above it really are.

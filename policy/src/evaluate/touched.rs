@@ -90,6 +90,7 @@ impl World<'_> {
     /// Whether one of the folders that a path leaves by `..` is a link, so that the path goes on elsewhere.
     pub(super) fn strays(&self, left: &[AbsPath]) -> bool {
         left.iter().any(|folder| match self.real(folder) {
+            _ if leads_into_a_process(folder) || folder.as_str() == "/dev/fd" => true,
             // No link leads there, so none leads to what lies above it.
             Some(real) if real == folder => false,
             Some(real) => {
@@ -357,6 +358,12 @@ fn host_of_remote(word: &str) -> Option<String> {
         Remote::At { host, .. } => Some(host),
         Remote::Local => None,
     }
+}
+
+/// Whether what a pattern of the shell stands for can lie behind one of those links: `/proc/*/cwd/x`.
+pub(super) fn can_lead_into_a_process(pattern: &str) -> bool {
+    let mut segments = pattern.split('/').filter(|segment| !segment.is_empty());
+    segments.next() == Some("proc") && segments.count() > 2
 }
 
 /// Whether a path goes through one of the links below `/proc` that lead to a process's folder, root or open files.

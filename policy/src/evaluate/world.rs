@@ -369,8 +369,8 @@ pub(super) fn resolve(workspace: &Workspace, text: &str) -> Option<AbsPath> {
     }
 }
 
-/// The folders that a path in the agent's words leaves by `..`.
-pub(super) fn left_behind(workspace: &Workspace, text: &str) -> Vec<AbsPath> {
+/// The folders that a path in the agent's words leaves by `..`; `None` if it leaves too many to follow.
+pub(super) fn left_behind(workspace: &Workspace, text: &str) -> Option<Vec<AbsPath>> {
     match (text.strip_prefix("~/"), &workspace.home) {
         (Some(rest), Some(home)) => crate::shell::left_again(home, rest),
         _ if text.starts_with('/') => crate::shell::left_again(&AbsPath::root(), text),

@@ -472,7 +472,7 @@ impl Walk<'_> {
                     .first()
                     .and_then(|field: &expand::Field| field.text())
                     .is_some_and(|program| matches!(program, "read" | "mapfile" | "readarray"));
-            let (word, mut value) = expand::assigned(&raw.value, &with, self.context);
+            let (word, mut value) = expand::assigned(&raw.value, &with, self.context, &mut self.budget)?;
             // Alone on a line it stays for whatever follows, `man` and others among them.
             let tame = !fields.is_empty() && !raw.partial && variables::is_harmless_as(&raw.name, word.literal());
             if !splits && !tame {

@@ -190,7 +190,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
         return Ok(vec![field]);
     }
     budget.spend_text(raw.source.len())?;
-    let cells = cells(&raw.pieces, state, context);
+    let cells = cells(&raw.pieces, state, context, budget)?;
     let unexpanded = state.plain.then(|| cells.clone());
     let Some(words) = braces::expand(cells, budget)? else {
         return Ok(vec![Field {
@@ -262,15 +262,20 @@ fn unless_plain(cells: &[Cell], expanded: Vec<Field>, raw: &RawWord, state: &Sta
 }
 
 /// The value that an assignment gives: not split, no globs, no braces.
-pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> (Word, Value) {
+pub(super) fn assigned(
+    raw: &RawWord,
+    state: &State,
+    context: &ShellContext,
+    budget: &mut Budget,
+) -> Read<(Word, Value)> {
     if let [Piece::Arithmetic(_)] = raw.pieces.as_slice() {
         let word = Word::Dynamic {
             source: raw.source.clone(),
             pattern: false,
         };
-        return (word, Value::number());
+        return Ok((word, Value::number()));
     }
-    let cells: Vec<Cell> = cells(&raw.pieces, state, context)
+    let cells: Vec<Cell> = cells(&raw.pieces, state, context, budget)?
         .into_iter()
         .map(|cell| match cell {
             Cell::Char { c, quoted } => Cell::Char {
@@ -298,45 +303,101 @@ pub(super) fn assigned(raw: &RawWord, state: &State, context: &ShellContext) -> 
     } else {
         field.word
     };
-    (word, value)
+    Ok((word, value))
 }
 
-fn cells(pieces: &[Piece], state: &State, context: &ShellContext) -> Vec<Cell> {
+/// Takes what a word costs, before it is made: values can be far longer than the line that names them.
+struct Weight<'b> {
+    budget: &'b mut Budget,
+    /// Bytes of the longest text that the word may be so far.
+    length: usize,
+    /// Texts that it may be, at most [`CANDIDATES`].
+    texts: usize,
+}
+
+impl Weight<'_> {
+    fn literal(&mut self, text: &str, dots: bool) -> Read<()> {
+        self.length += text.len();
+        // Each wildcard makes further texts then.
+        let wildcards = if dots { text.matches(['*', '?']).count() } else { 0 };
+        self.budget
+            .spend_text(self.length.saturating_mul(wildcards).saturating_mul(CANDIDATES))
+    }
+
+    fn value(&mut self, value: &Value) -> Read<()> {
+        let lengths = value.choices.iter().map(|choice| choice.text.len());
+        let (longest, sum) = (lengths.clone().max().unwrap_or(0), lengths.sum::<usize>());
+        let texts = self.texts.saturating_mul(value.choices.len().max(1)).min(CANDIDATES);
+        // Only a single text is made longer where it stands; of several each is copied.
+        let made = if texts > 1 {
+            self.length.saturating_add(longest).saturating_mul(texts)
+        } else {
+            sum
+        };
+        self.length = self.length.saturating_add(longest);
+        self.texts = texts;
+        self.budget.spend_text(made)
+    }
+}
+
+fn cells(pieces: &[Piece], state: &State, context: &ShellContext, budget: &mut Budget) -> Read<Vec<Cell>> {
     let mut cells = Vec::new();
+    let mut weight = Weight {
+        budget,
+        length: 0,
+        texts: 1,
+    };
     for piece in pieces {
-        match piece {
-            Piece::Plain(text) => cells.extend(text.chars().map(|c| Cell::Char { c, quoted: false })),
+        let (value, quoted) = match piece {
+            Piece::Plain(text) => {
+                weight.literal(text, state.dots)?;
+                cells.extend(text.chars().map(|c| Cell::Char { c, quoted: false }));
+                continue;
+            }
             // An empty quoted text still makes a word.
-            Piece::Quoted(text) if text.is_empty() => cells.push(Cell::Value {
-                value: Rc::new(Value::literal("")),
-                quoted: true,
-            }),
-            Piece::Quoted(text) => cells.extend(text.chars().map(|c| Cell::Char { c, quoted: true })),
-            Piece::Either { bash, plain } => cells.push(Cell::Value {
-                value: Rc::new(Value {
+            Piece::Quoted(text) if text.is_empty() => (Value::literal(""), true),
+            Piece::Quoted(text) => {
+                weight.literal(text, false)?;
+                cells.extend(text.chars().map(|c| Cell::Char { c, quoted: true }));
+                continue;
+            }
+            Piece::Either { bash, plain } => {
+                let value = Value {
                     choices: vec![Text::plain(bash), Text::plain(plain)],
                     exact: true,
                     ..Value::default()
-                }),
-                quoted: true,
-            }),
-            Piece::Parameter(parameter) => cells.push(Cell::Value {
-                value: Rc::new(value_of(parameter, state, context)),
-                quoted: parameter.quoted,
-            }),
-            Piece::Command { list, quoted, .. } => cells.push(Cell::Value {
-                value: Rc::new(super::constant::output(list)),
-                quoted: *quoted,
-            }),
-            Piece::Process { .. } => cells.push(Cell::Process),
-            Piece::Arithmetic(_) => cells.push(Cell::Value {
-                value: Rc::new(Value::unknown()),
-                quoted: true,
-            }),
-            Piece::Glob { open } => cells.push(Cell::Glob { open: *open }),
-        }
+                };
+                (value, true)
+            }
+            Piece::Parameter(parameter) => {
+                // It is copied, and perhaps searched.
+                let known = state.variables.get(&parameter.name);
+                let bytes: usize = known
+                    .iter()
+                    .flat_map(|value| &value.choices)
+                    .map(|choice| choice.text.len())
+                    .sum();
+                weight.budget.spend_text(bytes)?;
+                (value_of(parameter, state, context), parameter.quoted)
+            }
+            Piece::Command { list, quoted, .. } => (super::constant::output(list), *quoted),
+            Piece::Process { .. } => {
+                cells.push(Cell::Process);
+                continue;
+            }
+            Piece::Arithmetic(_) => (Value::unknown(), true),
+            Piece::Glob { open } => {
+                cells.push(Cell::Glob { open: *open });
+                continue;
+            }
+        };
+        weight.value(&value)?;
+        cells.push(Cell::Value {
+            value: Rc::new(value),
+            quoted,
+        });
     }
-    cells
+    Ok(cells)
 }
 
 /// What a variable is, as far as the line and the context say.
@@ -575,6 +636,13 @@ impl Spread {
             self.drafts.truncate((CANDIDATES / value.choices.len().max(1)).max(1));
         }
         let (mut longer, mut with_sets) = (Vec::new(), Vec::new());
+        if let ([draft], [choice]) = (self.drafts.as_mut_slice(), value.choices.as_slice())
+            && (quoted || choice.glob || !choice.text.contains('['))
+        {
+            // Without a copy: a word can name very many values.
+            extend(draft, choice, quoted, glob);
+            return;
+        }
         for choice in &value.choices {
             for draft in &self.drafts {
                 longer.push(extended(draft, choice, quoted, glob));
@@ -624,6 +692,12 @@ fn join(drafts: &mut Vec<Draft>, more: Option<Vec<Draft>>) -> bool {
 /// The draft with a value added: split at blanks unless quoted.
 fn extended(draft: &Draft, choice: &Text, quoted: bool, glob: bool) -> Draft {
     let mut draft = draft.clone();
+    extend(&mut draft, choice, quoted, glob);
+    draft
+}
+
+/// The same in its place.
+fn extend(draft: &mut Draft, choice: &Text, quoted: bool, glob: bool) {
     if quoted && !choice.glob && choice.text.is_empty() {
         draft.current.get_or_insert_with(|| Text::plain(""));
     }
@@ -640,7 +714,6 @@ fn extended(draft: &Draft, choice: &Text, quoted: bool, glob: bool) -> Draft {
             draft.push(c, wildcard, glob || wildcard);
         }
     }
-    draft
 }
 
 /// Whether a word holds names of git's objects, and beside them only what makes a revision out of them.

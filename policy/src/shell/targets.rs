@@ -7,7 +7,7 @@ use super::{
 use crate::AbsPath;
 
 /// Most folders that are remembered of one path because it leaves them again.
-const MAX_LEFT: usize = 16;
+const MAX_LEFT: usize = 64;
 
 /// Collects the files of one command.
 pub(super) struct Files<'a> {
@@ -145,34 +145,45 @@ impl<'a> Files<'a> {
         if text.glob {
             self.push(pattern(directory, &text.text), access);
         } else {
-            let target = FileTarget::Path(directory.join(&text.text));
-            self.push_through(target, access, left_again(directory, &text.text));
+            match left_again(directory, &text.text) {
+                Some(left) => self.push_through(FileTarget::Path(directory.join(&text.text)), access, left),
+                None => self.push(FileTarget::Unknown(text.text.clone()), access),
+            }
         }
     }
 }
 
-/// Folders that a path leaves by `..`, at most [`MAX_LEFT`]: `a` in `a/../b`, the folder that it begins in for `../b`.
-pub(crate) fn left_again(directory: &AbsPath, text: &str) -> Vec<AbsPath> {
+/// Longest path that is followed, in bytes: the kernel opens no longer one.
+const MAX_PATH: usize = 4096;
+
+/// Folders that a path leaves by `..`: `a` in `a/../b`, the folder that it begins in for `../b`. `None` if they are more than
+/// [`MAX_LEFT`], or the path longer than the kernel takes it: then it can lead anywhere, or nowhere.
+pub(crate) fn left_again(directory: &AbsPath, text: &str) -> Option<Vec<AbsPath>> {
     let mut left = Vec::new();
     if !text.contains("..") {
-        return left;
+        return Some(left);
     }
-    let mut before = String::new();
+    if text.len() > MAX_PATH {
+        return None;
+    }
+    let mut at = directory.clone();
     for segment in text.split('/') {
         match segment {
             "" | "." => {}
             ".." => {
-                let folder = directory.join(&before);
-                if left.len() < MAX_LEFT && folder != AbsPath::root() && !left.contains(&folder) {
-                    left.push(folder);
+                let above = at.parent();
+                if above.is_some() && !left.contains(&at) {
+                    if left.len() == MAX_LEFT {
+                        return None;
+                    }
+                    left.push(at);
                 }
+                at = above.unwrap_or_else(AbsPath::root);
             }
-            _ => {}
+            name => at = at.join(name),
         }
-        before.push_str(segment);
-        before.push('/');
     }
-    left
+    Some(left)
 }
 
 /// A device that is no file anybody could want to protect: nothing, the own streams, descriptors.

@@ -36,7 +36,10 @@ const FAMILIES: [u32; 3] = [
 
 /// An architecture of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "a build makes the program of its own, the tests that of both"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "a build makes the program of its own, the tests that of both")
+)]
 enum Architecture {
     X86_64,
     Aarch64,

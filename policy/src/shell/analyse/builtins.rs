@@ -253,6 +253,16 @@ impl Walk<'_> {
                 }
                 _ => moved.elsewhere = true,
             },
+            // Told to follow links first, and a folder behind one is left again.
+            Some(field)
+                if arguments.iter().any(|field| {
+                    field
+                        .text()
+                        .is_none_or(|text| text.starts_with("-P") || text.starts_with("-e"))
+                }) && field.single_candidates().any(|text| text.text.contains("..")) =>
+            {
+                moved.elsewhere = true;
+            }
             Some(field) if turns || field.text() == Some("-") || state.variables.contains_key("CDPATH") => {
                 moved.elsewhere = true
             }

@@ -5,6 +5,9 @@
 use super::{Text, Value};
 use crate::shell::syntax::{Piece, Removal};
 
+/// How many bytes a replacement may add; past it the value is not known.
+const LONGEST: usize = 64 * 1024;
+
 /// What stands behind the operator, if nothing in it needs the shell.
 fn operand(pieces: &[Piece]) -> Option<String> {
     let mut text = String::new();
@@ -86,7 +89,9 @@ fn each(text: &Text, operation: Removal, operand: &str) -> Option<Vec<Text>> {
             };
             // Behind a quote, the slash may be one of the text that is looked for.
             let slashes = operand.matches('/').count();
-            (plain && !twice && slashes < 2).then(|| both(replaced(from, to), replaced(operand, "")))
+            let longer = own.matches(from).count().saturating_mul(to.len());
+            (plain && !twice && slashes < 2 && longer <= LONGEST)
+                .then(|| both(replaced(from, to), replaced(operand, "")))
         }
         Removal::Upper => (!text.glob && own.is_ascii() && operand.is_empty()).then(|| with(&own.to_ascii_uppercase())),
         Removal::Lower => (!text.glob && own.is_ascii() && operand.is_empty()).then(|| with(&own.to_ascii_lowercase())),

@@ -3,6 +3,7 @@
 use super::{Access, Call, Field};
 use crate::shell::{
     Word,
+    expand::Text,
     options::Attached,
     sed::{self, Does},
 };
@@ -14,6 +15,7 @@ impl Call<'_> {
             "cpio" | "gcpio" => self.cpio(),
             "mktemp" | "gmktemp" => self.operand(0, Access::Write),
             "yq" => self.yq(),
+            "man" => self.pages(),
             "ffmpeg" | "avconv" => self.operands_from(0, Access::Write),
             "convert" | "magick" | "composite" | "montage" | "mogrify" => self.image(),
             "gpg" | "gpg2" | "gpgsm" => self.operands_from(0, Access::Read),
@@ -121,6 +123,16 @@ impl Call<'_> {
                         None => self.files.unknown(&suffix, Access::Write),
                     }
                 }
+            }
+        }
+    }
+
+    /// To `man` a name with a slash in it is a file.
+    fn pages(&mut self) {
+        for field in self.fields() {
+            let page = |text: &Text| !text.glob && !text.text.contains('/');
+            if !(field.exact && field.single_candidates().all(page)) {
+                self.files.field(field, Access::Read);
             }
         }
     }
