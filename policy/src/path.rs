@@ -8,6 +8,7 @@ mod pattern;
 pub(crate) mod plain;
 
 pub(crate) use pattern::{Anchor, Reading, ignore};
+pub use pattern::denial::{Beginning, DenialReading, DenialText, ReadDenial};
 pub use pattern::{Anchors, InvalidPattern, PathPattern, PatternSense};
 
 use std::fmt;
