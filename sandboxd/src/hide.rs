@@ -80,9 +80,9 @@ pub fn hidden(
     outermost(&mut found.masked);
     if found.masked.len() > MAX_MASKS {
         let more = found.masked.len() - MAX_MASKS;
-        found
-            .missing
-            .push(format!("unreadable files: {more} more than the {MAX_MASKS} that can be hidden"));
+        found.missing.push(format!(
+            "unreadable files: {more} more than the {MAX_MASKS} that can be hidden"
+        ));
         found.masked.truncate(MAX_MASKS);
     }
     found.missing.sort();

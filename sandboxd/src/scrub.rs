@@ -46,7 +46,16 @@ const SECRET_ENDINGS: &[&str] = &[
 ];
 
 /// Whole names of secrets that no part tells.
-const SECRET_NAMES: &[&str] = &["PGPASS", "MYSQL_PWD", "SSHPASS", "KUBECONFIG_DATA", "AUTHORIZATION", "JWT", "KEY", "PAT"];
+const SECRET_NAMES: &[&str] = &[
+    "PGPASS",
+    "MYSQL_PWD",
+    "SSHPASS",
+    "KUBECONFIG_DATA",
+    "AUTHORIZATION",
+    "JWT",
+    "KEY",
+    "PAT",
+];
 
 /// Names that look like secrets and are none; tools behave otherwise without them.
 const FREE: &[&str] = &["TOKENIZERS_PARALLELISM", "OLDPWD", "GPG_KEY"];
@@ -147,7 +156,10 @@ mod tests {
 
     #[test]
     fn what_is_told_is_short_and_plain() {
-        assert_eq!(told(["B_TOKEN", "A\u{1b}[31m", "B_TOKEN"].into_iter()), ["A[31m", "B_TOKEN"]);
+        assert_eq!(
+            told(["B_TOKEN", "A\u{1b}[31m", "B_TOKEN"].into_iter()),
+            ["A[31m", "B_TOKEN"]
+        );
         let many: Vec<String> = (0..1_000).map(|number| format!("T{number}")).collect();
         assert_eq!(told(many.iter().map(String::as_str)).len(), MAX_TOLD);
     }

@@ -84,9 +84,18 @@ mod tests {
             let rest = entry.path.strip_prefix('~').unwrap_or(&entry.path);
             assert!(rest.starts_with('/') && rest.len() > 1, "{}", entry.path);
             assert!(!rest.contains(['*', '?', '[', '~']), "{}", entry.path);
-            assert!(rest.split('/').skip(1).all(|name| !["", ".", ".."].contains(&name)), "{}", entry.path);
+            assert!(
+                rest.split('/').skip(1).all(|name| !["", ".", ".."].contains(&name)),
+                "{}",
+                entry.path
+            );
             assert!(!entry.why.is_empty(), "{}", entry.path);
-            assert!(entry.holds.iter().all(|word| *word == word.to_lowercase() && !word.is_empty()));
+            assert!(
+                entry
+                    .holds
+                    .iter()
+                    .all(|word| *word == word.to_lowercase() && !word.is_empty())
+            );
             assert!(!(entry.keys && !entry.holds.is_empty()), "{}", entry.path);
         }
         assert!(table.elsewhere.iter().all(|entry| entry.folder.starts_with("~/")));
@@ -99,7 +108,12 @@ mod tests {
 
     #[test]
     fn keys_are_known_by_name_and_by_their_first_line() {
-        for (name, key) in [("id_rsa", true), ("id_ed25519_sk", true), ("id_rsa.pub", false), ("config", false)] {
+        for (name, key) in [
+            ("id_rsa", true),
+            ("id_ed25519_sk", true),
+            ("id_rsa.pub", false),
+            ("config", false),
+        ] {
             assert_eq!(is_named_as_key(name), key, "{name}");
         }
         for (text, key) in [

@@ -290,7 +290,10 @@ mod tests {
         assert_eq!(all.read_denials[0].pattern, "*.pem");
         let denial = read_denial(&all.read_denials[0]).unwrap();
         assert_eq!((denial.reading, denial.folder), (DenialReading::Entry, None));
-        assert_eq!(all.revealed_paths, ["/home/ada/keep", "/w/out", "/home/ada/cache", "/data"]);
+        assert_eq!(
+            all.revealed_paths,
+            ["/home/ada/keep", "/w/out", "/home/ada/cache", "/data"]
+        );
         assert_eq!(all.temporary_folder(), v1::TemporaryFolder::Closed);
         assert!(all.shared_build_cache && all.refuse_root);
         let rules = all.network_rules.unwrap();

@@ -38,7 +38,9 @@ pub fn variables() -> Vec<&'static str> {
 pub fn find(person: &Person, revealed: &[String], roots: &[PathBuf]) -> Found {
     let mut found = Found::default();
     let Some(table) = hidden_places() else {
-        found.missing.push("hidden credentials: the table cannot be read".to_owned());
+        found
+            .missing
+            .push("hidden credentials: the table cannot be read".to_owned());
         return found;
     };
     let mut revealed: Vec<PathBuf> = revealed.iter().map(PathBuf::from).collect();
@@ -73,7 +75,10 @@ fn places(path: &str, person: &Person) -> Vec<PathBuf> {
     };
     let mut places: Vec<PathBuf> = person.home.iter().map(|home| home.join(rest)).collect();
     for entry in hidden_places().into_iter().flat_map(|table| &table.elsewhere) {
-        let Some(below) = path.strip_prefix(entry.folder.as_str()).filter(|below| below.starts_with('/')) else {
+        let Some(below) = path
+            .strip_prefix(entry.folder.as_str())
+            .filter(|below| below.starts_with('/'))
+        else {
             continue;
         };
         let folders = person.variables.iter().filter(|(name, _)| *name == entry.variable);
@@ -122,7 +127,9 @@ fn keys_below(folder: &Path, revealed: &[PathBuf], found: &mut Found) {
     };
     let complete = walk(&start, &mut visit, &mut |path| closed.push(path));
     found.masked.extend(keys);
-    found.masked.extend(closed.into_iter().filter_map(|path| path.canonicalize().ok()));
+    found
+        .masked
+        .extend(closed.into_iter().filter_map(|path| path.canonicalize().ok()));
     if !complete {
         found.missing.push(format!(
             "hidden credentials: `{}` holds too many files to look for keys in all",

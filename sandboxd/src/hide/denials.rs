@@ -101,7 +101,9 @@ fn abs(path: &Path) -> AbsPath {
 }
 
 fn really(path: &AbsPath) -> AbsPath {
-    Path::new(path.as_str()).canonicalize().map_or_else(|_| path.clone(), |real| abs(&real))
+    Path::new(path.as_str())
+        .canonicalize()
+        .map_or_else(|_| path.clone(), |real| abs(&real))
 }
 
 struct Search {
@@ -144,7 +146,10 @@ impl Search {
                 inside = true;
             } else if is_folder {
                 let depth = beginning.depth.filter(|depth| *depth > 0);
-                starts.push(Start { path: path.to_path_buf(), depth });
+                starts.push(Start {
+                    path: path.to_path_buf(),
+                    depth,
+                });
             }
         }
         if inside {
@@ -181,9 +186,13 @@ impl Search {
             return;
         };
         let mut closed = Vec::new();
-        let complete = walk(start, &mut |entry, path| self.visit(entry, path, start, &real_start), &mut |path| {
-            closed.push(path);
-        });
+        let complete = walk(
+            start,
+            &mut |entry, path| self.visit(entry, path, start, &real_start),
+            &mut |path| {
+                closed.push(path);
+            },
+        );
         // What cannot be looked into is hidden as a whole: a name in it may be known, or its owner may open it again.
         for path in closed {
             if let Ok(real) = path.canonicalize() {

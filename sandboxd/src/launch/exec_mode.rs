@@ -21,8 +21,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::mounts::PRIVATE_TMP;
 use super::spec::{Event, Spec, next_report};
 use super::supervise;
-use crate::network::standalone::send_rules;
 use crate::hide::Person;
+use crate::network::standalone::send_rules;
 use crate::prepare::{Extras, prepare};
 use crate::protect::sweep;
 use crate::run::environment::{own_folders, with_network};
@@ -148,7 +148,9 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     };
     let profile = profile(&place, &policy, &[], None);
     let person = Person {
-        home: std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+        home: std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute()),
         cwd: Some(cwd.clone()),
         variables: Vec::new(),
     };

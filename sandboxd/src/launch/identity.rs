@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn nobody_brings_them_along_and_the_status_is_what_is_in_force() {
-        let brought = ["CURSOR_SANDBOX=no", "CURSOR_SANDBOXES=x", "PORTCULLIS_SANDBOX=0"].map(|own| own.as_bytes().to_vec());
+        let brought =
+            ["CURSOR_SANDBOX=no", "CURSOR_SANDBOXES=x", "PORTCULLIS_SANDBOX=0"].map(|own| own.as_bytes().to_vec());
         let inside = with_identity(brought.to_vec(), 7, 8, 1);
         let texts: Vec<String> = inside
             .iter()

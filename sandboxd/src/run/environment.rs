@@ -123,9 +123,17 @@ mod tests {
     #[test]
     fn only_what_is_named_passes_and_path_is_ours() {
         let start = RunStart {
-            environment: ["PATH=/evil", "LC_ALL=C", "LC=x", "HOME=/h", "TOKEN=s", "TMPDIR=/x", "LC_SECRET=s"]
-                .map(|variable| variable.as_bytes().to_vec())
-                .to_vec(),
+            environment: [
+                "PATH=/evil",
+                "LC_ALL=C",
+                "LC=x",
+                "HOME=/h",
+                "TOKEN=s",
+                "TMPDIR=/x",
+                "LC_SECRET=s",
+            ]
+            .map(|variable| variable.as_bytes().to_vec())
+            .to_vec(),
             cwd: "/w".to_owned(),
             ..RunStart::default()
         };
