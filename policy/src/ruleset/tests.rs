@@ -153,7 +153,7 @@ fn what_keeps_files_from_being_read_is_given_out_each_once() {
     let text = json!({
         "permissions": {
             "deny": [
-                "Read(*.pem)", "!public.pem", "Read(~/.ssh/**)", "Edit(x)", "Delete(y)", "Bash(cat *)", "Read",
+                "Read(*.pem)", "Read(!public.pem)", "Read(~/.ssh/**)", "Edit(x)", "Delete(y)", "Bash(cat *)", "Read",
                 {"rule": "Read(only-in-plan)", "when": {"modes": ["plan"]}},
                 {"rule": "Read(src/{a,b})", "spelling": "cursor"},
             ],
