@@ -7,6 +7,7 @@ pub(crate) mod glob;
 mod pattern;
 pub(crate) mod plain;
 
+pub use pattern::denial::{Beginning, DenialReading, DenialText, ReadDenial};
 pub(crate) use pattern::{Anchor, Reading, ignore};
 pub use pattern::{Anchors, InvalidPattern, PathPattern, PatternSense};
 

@@ -5,14 +5,16 @@
 
 mod index;
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, Rule,
     controls::Controls,
     document::AutoRun,
     mode::RunPolicy,
+    path::DenialText,
     protected::Switches,
+    rule::{Matcher, PathVerb},
     sandbox::{self, EffectiveSandbox, Said},
 };
 
@@ -172,7 +174,7 @@ impl EffectiveRuleset {
                 default_mode = Some((*layer, mode));
             }
         }
-        let sandbox = sandbox::merge(
+        let mut sandbox = sandbox::merge(
             &documents
                 .iter()
                 .map(|document| Said {
@@ -201,6 +203,7 @@ impl EffectiveRuleset {
         }
         sorted.sort_by_key(|(rank, place, _)| (*rank, *place));
         let rules: Box<[Position]> = sorted.into_iter().map(|(.., position)| position).collect();
+        sandbox.ruled_out = ruled_out(rules.iter().filter_map(|position| in_force(&held, *position)), &places);
         let index = Index::build(rules.iter().filter_map(|position| in_force(&held, *position)));
         Self {
             index,
@@ -285,6 +288,13 @@ impl EffectiveRuleset {
         &self.sandbox
     }
 
+    /// What no command in the sandbox can read: every deny rule on reading that names paths and always holds, and every line of
+    /// an ignore list. A rule that holds only under a condition is left to the decision.
+    #[must_use]
+    pub fn read_denials(&self) -> &[DenialText] {
+        &self.sandbox.ruled_out
+    }
+
     /// What of the protection of paths the team has switched off.
     pub(crate) fn protection(&self) -> Switches {
         self.protection
@@ -348,6 +358,32 @@ impl EffectiveRuleset {
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }
+}
+
+/// The denials that rules are, each once.
+fn ruled_out<'r>(rules: impl Iterator<Item = InForce<'r>>, places: &[Option<AbsPath>]) -> Vec<DenialText> {
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for InForce { rule, place } in rules {
+        let Matcher::Path {
+            verb: PathVerb::Read,
+            pattern: Some(pattern),
+        } = &rule.matcher
+        else {
+            continue;
+        };
+        if rule.effect != Effect::Deny || rule.when.is_some() {
+            continue;
+        }
+        let denial = DenialText {
+            folder: places.get(place).cloned().flatten(),
+            ..pattern.as_denial(&rule.exceptions)
+        };
+        if seen.insert(denial.clone()) {
+            found.push(denial);
+        }
+    }
+    found
 }
 
 /// Of two documents of one layer the stricter mode counts.

@@ -8,7 +8,12 @@ use crate::{
     AbsPath, Layer,
     document::{self, Fault},
     network::{HostRule, NetworkRules, ecosystems},
+    path::DenialText,
 };
+
+mod hidden;
+
+pub use hidden::{Elsewhere, Hidden, HiddenPlaces, begins_as_key, hidden_places, is_named_as_key};
 
 /// How much of the workspace a command may change. In order, the strictest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,6 +181,10 @@ pub struct EffectiveSandbox {
     pub read_only: Vec<PlacedPath>,
     /// Paths and patterns that cannot be read.
     pub deny_read: Vec<PlacedPath>,
+    /// What deny rules on reading and ignore lists keep from being read; put in by whoever merges the rules.
+    pub ruled_out: Vec<DenialText>,
+    /// Paths that are named as readable or writable by somebody who may widen: of credentials, those that are not hidden.
+    pub revealed: Vec<PlacedPath>,
     /// `/tmp` cannot be written.
     pub disable_tmp_write: bool,
     /// `/tmp` is the host's.
@@ -206,6 +215,12 @@ pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
         read_write: united(counting(), |settings| &settings.read_write),
         read_only: united(documents.iter(), |settings| &settings.read_only),
         deny_read: united(documents.iter(), |settings| &settings.deny_read),
+        ruled_out: Vec::new(),
+        revealed: {
+            let mut named = united(counting(), |settings| &settings.read_only);
+            named.extend(united(counting(), |settings| &settings.read_write));
+            named
+        },
         disable_tmp_write: any(|settings| settings.disable_tmp_write, true),
         share_tmp: granted(|settings| settings.share_tmp),
         shared_build_cache: granted(|settings| settings.shared_build_cache),

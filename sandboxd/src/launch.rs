@@ -14,6 +14,7 @@
 
 pub mod exec_mode;
 pub mod filter;
+pub mod identity;
 pub mod init;
 pub mod landlock;
 pub mod mounts;

@@ -11,6 +11,7 @@ use portcullis_policy::network::{HostRule, NetworkRules};
 use portcullis_proto::v1::{self, NetworkAccess, SandboxProfile, TemporaryFolder, WorkspaceAccess};
 
 use crate::durable;
+use crate::hide::{self, Person};
 use crate::launch::network::SERVICE;
 use crate::launch::spec::Layout;
 use crate::protect::{self, Plan, sockets};
@@ -76,6 +77,8 @@ pub struct Extras {
     pub own_files: Vec<PathBuf>,
     /// Paths that stay read-only even in a writable folder.
     pub read_only: Vec<PathBuf>,
+    /// Whose credentials are hidden, and what `~` and names without a folder start at.
+    pub person: Person,
 }
 
 /// Prepares a run. Walks the workspace: not for the async runtime.
@@ -151,12 +154,12 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     plan.protected.sort();
     plan.protected.dedup();
 
-    let denied = read_denials(&profile.read_denials, roots.first())?;
+    let hidden_files = hide::hidden(profile, &extras.person, &roots, &read_write)?;
+    plan.missing.extend(hidden_files.missing);
     let hidden = profile
         .masked_paths
         .iter()
         .map(PathBuf::from)
-        .chain(denied)
         .chain(extras.masked.iter().cloned());
     let mut masked: Vec<PathBuf> = hidden.filter_map(|path| path.canonicalize().ok()).collect();
     for path in &masked {
@@ -169,6 +172,7 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         plan.missing
             .push("hidden sockets: there are more on this host than can be hidden".to_owned());
     }
+    masked.extend(hidden_files.masked);
     masked.extend(reachable.paths);
     masked.sort();
     masked.dedup();
@@ -202,31 +206,6 @@ pub fn network_rules(rules: Option<&v1::NetworkRules>) -> Result<NetworkRules, U
         allow: read(&rules.allow)?,
         deny: read(&rules.deny)?,
     })
-}
-
-/// The paths that cannot be read.
-///
-/// # Errors
-/// For a pattern: only paths are hidden so far.
-fn read_denials(denials: &[v1::ReadDenial], root: Option<&PathBuf>) -> Result<Vec<PathBuf>, Unpreparable> {
-    let path = |denial: &v1::ReadDenial| {
-        let plain = !denial.pattern.contains(['*', '?', '[', '\\']) && denial.exceptions.is_empty();
-        let base = if denial.folder.is_empty() {
-            root.cloned()
-        } else {
-            Some(PathBuf::from(&denial.folder))
-        };
-        let home = || std::env::var_os("HOME").map(PathBuf::from);
-        match denial.pattern.strip_prefix("~/") {
-            _ if !plain => None,
-            Some(rest) => Some(home()?.join(rest)),
-            None => Some(base?.join(&denial.pattern)),
-        }
-    };
-    denials
-        .iter()
-        .map(|denial| path(denial).ok_or(Unpreparable::Unknown("read_denials")))
-        .collect()
 }
 
 /// Adds what of Portcullis' own lies in a writable folder. Whoever could replace the data directory or the person's policy

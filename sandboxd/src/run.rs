@@ -12,6 +12,7 @@ pub mod environment;
 mod stream;
 
 use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::daemon::{Daemon, peer_uid};
+use crate::hide::Person;
 use crate::launch::spec::Spec;
 use crate::ledger::RedeemError;
 use crate::prepare::{Extras, prepare};
@@ -99,6 +101,8 @@ struct Order {
     plan: crate::protect::Plan,
     network: Option<NetworkRules>,
     note: Note,
+    /// Names of variables that were kept out because they look like secrets.
+    removed_variables: Vec<String>,
 }
 
 impl Sandbox {
@@ -113,6 +117,7 @@ impl Sandbox {
         let checked = checks::check(&daemon, &claims, &start, uid)?;
         let profile = claims.profile.clone().unwrap_or_default();
         let environment = environment::filtered(&start, &profile.environment, &daemon.search_path)?;
+        let removed_variables = environment::removed(&start.environment);
         let work = move || -> Result<Order, Status> {
             // The way to the folders is followed again: nobody may have put a link there since the decision.
             checks::unmoved(&checked.seen, &start.cwd, &profile.roots)?;
@@ -120,6 +125,13 @@ impl Sandbox {
                 masked: daemon.places.secret(),
                 own_folders: daemon.places.own_folders(),
                 own_files: daemon.places.own_files(),
+                person: Person {
+                    home: daemon.places.home.clone(),
+                    cwd: Some(PathBuf::from(&start.cwd)),
+                    variables: Vec::new(),
+                }
+                .with_variables(environment::folders(&start.environment))
+                .with_variables(environment::own_folders()),
                 ..Extras::default()
             };
             let prepared = prepare(&profile, &extras).map_err(|error| Refusal::Profile(error.to_string()))?;
@@ -153,6 +165,7 @@ impl Sandbox {
                 plan: prepared.plan,
                 network: prepared.network,
                 note,
+                removed_variables,
             })
         };
         let order = tokio::task::spawn_blocking(work)

@@ -16,6 +16,7 @@ use super::{
 };
 
 mod cursor;
+pub(crate) mod denial;
 pub(crate) mod ignore;
 
 /// What the prefixes of a pattern stand for.

@@ -146,3 +146,53 @@ fn ten_thousand_rules_do_not_hide_one() {
     assert_eq!(merged.index().commands(std::iter::once("tool3999 x")).len(), 1);
     assert!(merged.index().commands(std::iter::once("other")).is_empty());
 }
+
+#[test]
+fn what_keeps_files_from_being_read_is_given_out_each_once() {
+    use crate::path::DenialReading::{self, CursorRule, IgnoreFile, IgnoreList, Rule};
+    let text = json!({
+        "permissions": {
+            "deny": [
+                "Read(*.pem)", "Read(!public.pem)", "Read(~/.ssh/**)", "Edit(x)", "Delete(y)", "Bash(cat *)", "Read",
+                {"rule": "Read(only-in-plan)", "when": {"modes": ["plan"]}},
+                {"rule": "Read(src/{a,b})", "spelling": "cursor"},
+            ],
+            "ask": ["Read(asked)"],
+            "allow": ["Read(allowed)"],
+        },
+        "ignore": {"patterns": ["*.key", "!sample.key", "/private"]},
+    });
+    let origin = DocumentOrigin {
+        layer: Layer::Project,
+        name: "/w/.cursorignore".to_owned(),
+        folder: Some(AbsPath::parse("/w").unwrap()),
+    };
+    let (ignored, _) = PolicyDocument::parse_ignore_file("# no\nbuild/\n*.env\n!x.env\n", origin);
+    let merged = EffectiveRuleset::merge(&[document(Layer::Team, "t", None, &text), Arc::new(ignored)], false);
+    let mut found: Vec<(DenialReading, &str, bool, Vec<&str>)> = merged
+        .read_denials()
+        .iter()
+        .map(|denial| {
+            let exceptions = denial.exceptions.iter().map(String::as_str).collect();
+            (
+                denial.reading,
+                denial.pattern.as_str(),
+                denial.folder.is_some(),
+                exceptions,
+            )
+        })
+        .collect();
+    found.sort_by_key(|(_, pattern, ..)| *pattern);
+    assert_eq!(
+        found,
+        [
+            (IgnoreFile, "*.env", true, vec!["!x.env"]),
+            (IgnoreList, "*.key", false, vec!["!sample.key"]),
+            (Rule, "*.pem", false, vec!["public.pem"]),
+            (IgnoreList, "/private", false, vec![]),
+            (IgnoreFile, "build/", true, vec!["!x.env"]),
+            (CursorRule, "src/{a,b}", false, vec![]),
+            (Rule, "~/.ssh/**", false, vec![]),
+        ]
+    );
+}

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use portcullis_policy::{
+    AbsPath,
     network::HostRule,
+    path::{DenialReading, DenialText},
     protected::sandbox_read_only_patterns,
     request::Workspace,
     sandbox::{EffectiveSandbox, PlacedPath, SandboxType},
@@ -114,7 +116,7 @@ pub fn profile(
             deny: hosts(&sandbox.network.deny),
         }),
         read_only_paths: paths(&sandbox.read_only),
-        read_denials: sandbox.deny_read.iter().map(read_denial).collect(),
+        read_denials: read_denials(sandbox),
         temporary_folder: match (sandbox.disable_tmp_write, sandbox.share_tmp) {
             (true, _) => v1::TemporaryFolder::Closed,
             (false, true) => v1::TemporaryFolder::Shared,
@@ -123,21 +125,64 @@ pub fn profile(
         .into(),
         shared_build_cache: sandbox.shared_build_cache,
         refuse_root: !sandbox.allow_root_owner,
+        revealed_paths: paths(&sandbox.revealed),
     }
 }
 
-fn read_denial(path: &PlacedPath) -> v1::ReadDenial {
-    v1::ReadDenial {
-        pattern: path.text.clone(),
-        folder: path.folder.as_ref().map(ToString::to_string).unwrap_or_default(),
+/// What cannot be read: entries of `denyRead`, and what rules and ignore lists keep.
+fn read_denials(sandbox: &EffectiveSandbox) -> Vec<v1::ReadDenial> {
+    let entries = sandbox.deny_read.iter().map(|entry| DenialText {
+        reading: DenialReading::Entry,
+        pattern: entry.text.clone(),
+        folder: entry.folder.clone(),
         exceptions: Vec::new(),
-    }
+    });
+    let ruled_out = sandbox.ruled_out.iter().cloned();
+    entries
+        .chain(ruled_out)
+        .map(|denial| v1::ReadDenial {
+            pattern: denial.pattern,
+            folder: denial.folder.map(|folder| folder.to_string()).unwrap_or_default(),
+            exceptions: denial.exceptions,
+            reading: match denial.reading {
+                DenialReading::Rule => v1::DenialReading::Rule,
+                DenialReading::CursorRule => v1::DenialReading::CursorRule,
+                DenialReading::IgnoreFile => v1::DenialReading::IgnoreFile,
+                DenialReading::IgnoreList => v1::DenialReading::IgnoreList,
+                DenialReading::Entry => v1::DenialReading::Entry,
+            }
+            .into(),
+        })
+        .collect()
+}
+
+/// Reads a denial of a profile; `None` if it says nothing that is known.
+#[must_use]
+pub fn read_denial(denial: &v1::ReadDenial) -> Option<DenialText> {
+    let reading = match denial.reading() {
+        v1::DenialReading::Unspecified => return None,
+        v1::DenialReading::Rule => DenialReading::Rule,
+        v1::DenialReading::CursorRule => DenialReading::CursorRule,
+        v1::DenialReading::IgnoreFile => DenialReading::IgnoreFile,
+        v1::DenialReading::IgnoreList => DenialReading::IgnoreList,
+        v1::DenialReading::Entry => DenialReading::Entry,
+    };
+    let folder = match denial.folder.as_str() {
+        "" => None,
+        folder => Some(AbsPath::parse(folder).ok()?),
+    };
+    Some(DenialText {
+        reading,
+        pattern: denial.pattern.clone(),
+        folder,
+        exceptions: denial.exceptions.clone(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use portcullis_policy::{
-        AbsPath, Layer,
+        Layer,
         sandbox::{Said, SandboxSettings, merge},
     };
 
@@ -243,6 +288,12 @@ mod tests {
         assert_eq!(all.read_write_paths, ["/w/out", "/home/ada/cache", "/data"]);
         assert_eq!(all.read_only_paths, ["/home/ada/keep"]);
         assert_eq!(all.read_denials[0].pattern, "*.pem");
+        let denial = read_denial(&all.read_denials[0]).unwrap();
+        assert_eq!((denial.reading, denial.folder), (DenialReading::Entry, None));
+        assert_eq!(
+            all.revealed_paths,
+            ["/home/ada/keep", "/w/out", "/home/ada/cache", "/data"]
+        );
         assert_eq!(all.temporary_folder(), v1::TemporaryFolder::Closed);
         assert!(all.shared_build_cache && all.refuse_root);
         let rules = all.network_rules.unwrap();

@@ -21,10 +21,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::mounts::PRIVATE_TMP;
 use super::spec::{Event, Spec, next_report};
 use super::supervise;
+use crate::hide::Person;
 use crate::network::standalone::send_rules;
 use crate::prepare::{Extras, prepare};
 use crate::protect::sweep;
-use crate::run::environment::with_network;
+use crate::run::environment::{own_folders, with_network};
+use crate::scrub;
 use crate::sys::signals::SignalReader;
 
 /// Largest policy file, in bytes.
@@ -39,36 +41,6 @@ const PASSED_ON: [i32; 7] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
     libc::SIGWINCH,
-];
-
-/// Variables that name sockets outside (useless inside, and an invitation), load code, or are set anew.
-const LEFT_OUT: [&str; 14] = [
-    "XDG_RUNTIME_DIR",
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
-    "GPG_AGENT_INFO",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "DOCKER_HOST",
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "LD_AUDIT",
-    "TMPDIR",
-    "TMP",
-    "TEMP",
-];
-
-/// Parts of names of variables that hold secrets. A list of what to leave out, unlike a profile's list of what to pass on:
-/// at a terminal the person's own variables are wanted.
-const SECRET: [&str; 7] = [
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "API_KEY",
-    "ACCESS_KEY",
-    "CREDENTIAL",
 ];
 
 /// Why a command was not run.
@@ -175,8 +147,19 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         home,
     };
     let profile = profile(&place, &policy, &[], None);
-    let extras = Extras::default();
+    let person = Person {
+        home: std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute()),
+        cwd: Some(cwd.clone()),
+        variables: Vec::new(),
+    };
+    let extras = Extras {
+        person: person.with_variables(own_folders()),
+        ..Extras::default()
+    };
     let prepared = prepare(&profile, &extras)?;
+    let (environment, left_out) = environment(policy.disable_tmp_write);
     let name = arguments
         .command
         .first()
@@ -185,7 +168,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     let spec = Spec {
         argv: arguments.command.into_iter().map(OsStringExt::into_vec).collect(),
         cwd: cwd.as_os_str().as_bytes().to_vec(),
-        environment: with_network(environment(policy.disable_tmp_write), prepared.network.as_ref()),
+        environment: with_network(environment, prepared.network.as_ref()),
         layout: Some(prepared.layout),
         accept_partial: false,
         missing: prepared.plan.missing.clone(),
@@ -210,7 +193,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     let mut status = Err(ExecError::Killed);
     for event in reports {
         match event {
-            Event::Ready(enforcement) if arguments.report => print_report(&enforcement),
+            Event::Ready(enforcement) if arguments.report => print_report(&enforcement, &left_out),
             Event::Ready(_) | Event::Running(_) => {}
             Event::Refused(refused) => {
                 status = Err(ExecError::Refused {
@@ -278,18 +261,19 @@ fn read_policy(path: &Path) -> Result<SandboxSettings, ExecError> {
     })
 }
 
-fn environment(tmp_read_only: bool) -> Vec<Vec<u8>> {
+/// What is passed on: a person's own variables are wanted, but for secrets and what means something outside only. Beside it
+/// the names of what was left out.
+fn environment(tmp_read_only: bool) -> (Vec<Vec<u8>>, Vec<String>) {
     let tmp = if tmp_read_only { PRIVATE_TMP } else { "/tmp" };
-    std::env::vars_os()
-        .filter(|(name, _)| !is_left_out(&name.to_string_lossy()))
+    let left_out = |name: &str| scrub::is_of_outside(name) || scrub::looks_secret(name);
+    let (out, kept): (Vec<_>, Vec<_>) = std::env::vars_os().partition(|(name, _)| left_out(&name.to_string_lossy()));
+    let kept = kept
+        .iter()
         .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
         .chain([format!("TMPDIR={tmp}").into_bytes()])
-        .collect()
-}
-
-fn is_left_out(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    LEFT_OUT.contains(&name) || SECRET.iter().any(|part| upper.contains(part))
+        .collect();
+    let names: Vec<_> = out.iter().map(|(name, _)| name.to_string_lossy()).collect();
+    (kept, scrub::told(names.iter().map(AsRef::as_ref)))
 }
 
 /// Starts the init, passes signals on while it lives, and returns what it reported.
@@ -365,7 +349,7 @@ fn collect(reports: OwnedFd) -> io::Result<Vec<Event>> {
     Ok(events)
 }
 
-fn print_report(enforcement: &Enforcement) {
+fn print_report(enforcement: &Enforcement, left_out: &[String]) {
     note(&format!(
         "{} · landlock {} · {}{}",
         enforcement.status().as_str_name(),
@@ -377,6 +361,9 @@ fn print_report(enforcement: &Enforcement) {
             .map(|line| format!(" · missing: {line}"))
             .collect::<String>(),
     ));
+    if !left_out.is_empty() {
+        note(&format!("variables left out: {}", left_out.join(" ")));
+    }
 }
 
 /// One line for the person, beside the command's own output.

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::spec::{Event, Exited, NotExecuted, Refused, Running, Spec, write_report};
-use super::{StepFailed, filter, landlock, mounts, network, streams};
+use super::{StepFailed, filter, identity, landlock, mounts, network, streams};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
 use crate::sys::{fds, net, seccomp, signals};
 
@@ -53,6 +53,7 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
         }
         Ok(enforcement)
     });
+    let landlock_abi;
     match outcome {
         Err(failed) => {
             let _ = write_report(&status, Event::Refused(failed.to_report()));
@@ -60,12 +61,13 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
         }
         // INVARIANT: the report leaves before the command is executed; nobody to report to, nothing to execute.
         Ok(enforcement) => {
+            landlock_abi = enforcement.landlock_abi;
             if write_report(&status, Event::Ready(enforcement)).is_err() {
                 exit_now(1);
             }
         }
     }
-    match start(spec) {
+    match start(spec, landlock_abi) {
         Err(failed) => {
             let _ = write_report(&status, Event::Refused(failed.to_report()));
         }
@@ -198,12 +200,14 @@ enum Started {
     NotExecuted(i32),
 }
 
-fn start(spec: &Spec) -> Result<Started, StepFailed> {
+fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
     let failed = |what: &'static str| move |error: io::Error| StepFailed::new("command", what, error);
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
         .map_err(|error| StepFailed::new("command", "making a pipe", error))?;
     let argv = c_strings(&spec.argv).map_err(failed("reading the arguments"))?;
-    let environment = c_strings(&spec.environment).map_err(failed("reading the environment"))?;
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let environment = identity::with_identity(spec.environment.clone(), uid, gid, landlock_abi);
+    let environment = c_strings(&environment).map_err(failed("reading the environment"))?;
     let programs = candidates(spec).map_err(failed("reading the program's name"))?;
     // Before there is a command: it may not trace this process, nor reach its descriptors (it could forge reports) or its
     // environment through `/proc/1`. Executing makes the command itself dumpable again.

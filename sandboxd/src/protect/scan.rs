@@ -139,6 +139,11 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut
     complete
 }
 
+/// Whether an entry of a folder is one of git's own folders of objects, which hold nothing that has a name of its own.
+pub(crate) fn is_loose_objects(folder: &Path, name: &OsStr) -> bool {
+    is_object_store(folder) && holds_objects_only(folder, name)
+}
+
 /// Whether this is where a repository called `.git` keeps its objects. Not told from the contents, which a command could
 /// imitate around somebody's project: a `HEAD` beside `objects` must not hide what lies in `objects`.
 fn is_object_store(folder: &Path) -> bool {

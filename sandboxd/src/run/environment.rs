@@ -1,10 +1,15 @@
 //! The environment of a sandboxed command: what the profile names of the caller's, and what the sandbox brings.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
 use portcullis_policy::network::NetworkRules;
 use portcullis_proto::v1::RunStart;
 use tonic::Status;
 
 use crate::network;
+use crate::scrub;
 
 /// Largest environment, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -49,7 +54,9 @@ pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Resu
                 .strip_prefix(name)
                 .is_some_and(|rest| rest.starts_with(b"="))
         });
-        if !brought && allowed.iter().any(|entry| covers(entry, name)) {
+        // Whatever a list of names lets through: a pattern in it may cover more than its author thought of.
+        let secret = std::str::from_utf8(name).is_ok_and(scrub::looks_secret);
+        if !brought && !secret && allowed.iter().any(|entry| covers(entry, name)) {
             environment.push(variable.clone());
         }
     }
@@ -75,6 +82,33 @@ pub fn with_network(mut environment: Vec<Vec<u8>>, network: Option<&NetworkRules
     environment
 }
 
+/// Names of the caller's variables that look like secrets, which [`filtered`] keeps out.
+#[must_use]
+pub fn removed(environment: &[Vec<u8>]) -> Vec<String> {
+    let names = environment
+        .iter()
+        .filter_map(|variable| variable.split(|&byte| byte == b'=').next())
+        .filter_map(|name| std::str::from_utf8(name).ok());
+    scrub::told(names.filter(|name| scrub::looks_secret(name)))
+}
+
+/// The caller's variables as names and paths, for those that name folders.
+pub fn folders(environment: &[Vec<u8>]) -> impl Iterator<Item = (String, PathBuf)> {
+    environment.iter().filter_map(|variable| {
+        let at = variable.iter().position(|&byte| byte == b'=')?;
+        let (name, value) = (variable.get(..at)?, variable.get(at + 1..)?);
+        Some((
+            String::from_utf8(name.to_vec()).ok()?,
+            PathBuf::from(OsStr::from_bytes(value)),
+        ))
+    })
+}
+
+/// The same of this process.
+pub fn own_folders() -> impl Iterator<Item = (String, PathBuf)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, PathBuf::from(value))))
+}
+
 fn covers(entry: &str, name: &[u8]) -> bool {
     match entry.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning.as_bytes()),
@@ -89,9 +123,17 @@ mod tests {
     #[test]
     fn only_what_is_named_passes_and_path_is_ours() {
         let start = RunStart {
-            environment: ["PATH=/evil", "LC_ALL=C", "LC=x", "HOME=/h", "TOKEN=s", "TMPDIR=/x"]
-                .map(|variable| variable.as_bytes().to_vec())
-                .to_vec(),
+            environment: [
+                "PATH=/evil",
+                "LC_ALL=C",
+                "LC=x",
+                "HOME=/h",
+                "TOKEN=s",
+                "TMPDIR=/x",
+                "LC_SECRET=s",
+            ]
+            .map(|variable| variable.as_bytes().to_vec())
+            .to_vec(),
             cwd: "/w".to_owned(),
             ..RunStart::default()
         };
@@ -102,6 +144,7 @@ mod tests {
             .map(|variable| std::str::from_utf8(variable).unwrap())
             .collect();
         assert_eq!(texts, ["LC_ALL=C", "HOME=/h", "PATH=/usr/bin", "PWD=/w", "TMPDIR=/tmp"]);
+        assert_eq!(removed(&start.environment), ["LC_SECRET", "TOKEN"]);
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl Run {
             }
         };
         let ended_by = tokio::select! {
-            () = hear(&mut reports, &mut heard, to_caller) => "",
+            () = hear(&mut reports, &mut heard, &self.order.removed_variables, to_caller) => "",
             () = pass_signals(&mut signals_in, &mut control) => "disconnect",
             () = deadline => "timeout",
             () = gone.cancelled() => "disconnect",
@@ -265,7 +265,7 @@ impl Heard {
 }
 
 /// Hears the reports to their end.
-async fn hear(reports: &mut Reports, heard: &mut Heard, to_caller: &ToCaller) {
+async fn hear(reports: &mut Reports, heard: &mut Heard, removed: &[String], to_caller: &ToCaller) {
     loop {
         match reports.next().await {
             Ok(Some(event)) => {
@@ -274,6 +274,7 @@ async fn hear(reports: &mut Reports, heard: &mut Heard, to_caller: &ToCaller) {
                 if running {
                     let started = RunStarted {
                         enforcement: heard.enforcement.clone(),
+                        removed_variables: removed.to_vec(),
                     };
                     let _ = to_caller
                         .send(Ok(message(run_response::Message::Started(started))))

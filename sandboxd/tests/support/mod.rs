@@ -415,6 +415,8 @@ pub struct Running {
 pub struct Finished {
     pub decision_id: String,
     pub started: Option<Enforcement>,
+    /// Names of variables that were kept out.
+    pub removed: Vec<String>,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     pub outcome: Outcome,
@@ -452,7 +454,10 @@ impl Running {
         while let Some(message) = self.next().await {
             match message {
                 run_response::Message::StdinTaken(_) => {}
-                run_response::Message::Started(started) => finished.started = started.enforcement,
+                run_response::Message::Started(started) => {
+                    finished.started = started.enforcement;
+                    finished.removed = started.removed_variables;
+                }
                 run_response::Message::Stdout(bytes) => finished.stdout.extend(bytes),
                 run_response::Message::Stderr(bytes) => finished.stderr.extend(bytes),
                 run_response::Message::Exit(outcome) => {

@@ -381,10 +381,12 @@ async fn an_allow_carries_the_sandbox_that_the_documents_describe() {
     let server = start().await;
     push(
         &server,
-        r#"{ "permissions": { "allow": ["Bash(acme-build *)"] }, "sandbox": { "denyRead": ["*.pem"] } }"#,
+        r#"{ "permissions": { "allow": ["Bash(acme-build *)"], "deny": ["Read(/keys/**)"] },
+            "ignore": { "patterns": ["*.key", "!a.key"] }, "sandbox": { "denyRead": ["*.pem"] } }"#,
     )
     .await;
     let project = r#"{ "type": "workspace_readonly", "additionalReadwritePaths": ["/w/p/out", "cache"],
+        "additionalReadonlyPaths": ["/w/p/token"],
         "networkPolicy": { "allow": ["api.example.com"], "deny": ["evil.example.com"] } }"#;
     let asked = |text: &str, project_trusted| {
         let document = v1::HostDocument {
@@ -408,7 +410,23 @@ async fn an_allow_carries_the_sandbox_that_the_documents_describe() {
     let profile = trusted.sandbox.unwrap();
     assert_eq!(profile.read_write_paths, ["/w/p/out", "/w/cache"]);
     assert_eq!(profile.workspace(), v1::WorkspaceAccess::ReadOnly);
-    assert_eq!(profile.read_denials[0].pattern, "*.pem");
+    let denials = |profile: &v1::SandboxProfile| {
+        let denials = profile.read_denials.iter();
+        denials
+            .map(|denial| (denial.reading(), denial.pattern.clone(), denial.exceptions.clone()))
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        (v1::DenialReading::Entry, "*.pem".to_owned(), Vec::new()),
+        (v1::DenialReading::Rule, "/keys/**".to_owned(), Vec::new()),
+        (
+            v1::DenialReading::IgnoreList,
+            "*.key".to_owned(),
+            vec!["!a.key".to_owned()],
+        ),
+    ];
+    assert_eq!(denials(&profile), expected);
+    assert_eq!(profile.revealed_paths, ["/w/p/token", "/w/p/out", "/w/cache"]);
     let rules = profile.network_rules.unwrap();
     assert!(rules.allow.contains(&"api.example.com".to_owned()));
     assert_eq!(rules.deny, ["evil.example.com"]);
@@ -416,6 +434,10 @@ async fn an_allow_carries_the_sandbox_that_the_documents_describe() {
     let untrusted = decide(project, false).await.sandbox.unwrap();
     assert_eq!(untrusted.workspace(), v1::WorkspaceAccess::ReadOnly);
     assert_eq!(untrusted.read_write_paths, [""; 0]);
+    assert_eq!(
+        (denials(&untrusted), untrusted.revealed_paths.as_slice()),
+        (expected.to_vec(), &[][..])
+    );
     let rules = untrusted.network_rules.unwrap();
     assert!(!rules.allow.contains(&"api.example.com".to_owned()));
     assert_eq!(rules.deny, ["evil.example.com"]);

@@ -8,6 +8,7 @@ use jsonc_parser::{
 use super::{super::keys, Reader, range};
 use crate::{
     network::HostRule,
+    path::ReadDenial,
     sandbox::{NetworkMode, NetworkPolicy, SandboxSettings, SandboxType},
 };
 
@@ -36,7 +37,7 @@ impl Reader<'_> {
             }
             "additionalReadwritePaths" => settings.read_write = self.path_entries(value, key),
             "additionalReadonlyPaths" => settings.read_only = self.path_entries(value, key),
-            "denyRead" => settings.deny_read = self.path_entries(value, key),
+            "denyRead" => settings.deny_read = self.denials(value, key),
             "disableTmpWrite" => settings.disable_tmp_write = self.boolean(value, key),
             "shareTmp" => settings.share_tmp = self.boolean(value, key),
             "enableSharedBuildCache" => settings.shared_build_cache = self.boolean(value, key),
@@ -93,6 +94,16 @@ impl Reader<'_> {
             } else {
                 entries.push(text.to_owned());
             }
+        });
+        entries
+    }
+
+    /// A list of paths and patterns that a host will be able to read.
+    fn denials(&mut self, value: &Value<'_>, key: &str) -> Vec<String> {
+        let mut entries = Vec::new();
+        self.each(value, key, |this, element, text| match ReadDenial::is_entry(text) {
+            Ok(()) => entries.push(text.to_owned()),
+            Err(invalid) => this.fault(range(element), invalid.message, invalid.hint.as_deref()),
         });
         entries
     }

@@ -1,0 +1,166 @@
+//! Variables that do not enter a sandbox, by their names: those that look like secrets, name sockets outside, or load code.
+//!
+//! Names only are looked at, and only names are told. A profile's list of what is passed on is stricter; this holds for the
+//! variables that such a list lets through, and for a terminal, where the person's own variables are wanted.
+
+/// Most names that are told.
+const MAX_TOLD: usize = 256;
+
+/// Parts of names that hold secrets, wherever they stand.
+const SECRET: &[&str] = &[
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSCODE",
+    "API_KEY",
+    "APIKEY",
+    "ACCESS_KEY",
+    "ACCESSKEY",
+    "PRIVATE_KEY",
+    "PRIVATEKEY",
+    "CREDENTIAL",
+    "CONNECTION_STRING",
+    "COOKIE",
+    "BEARER",
+];
+
+/// Endings of names that hold secrets: `STRIPE_KEY`, `DB_PWD`, `NPM_CONFIG__AUTH`, `GH_PAT`, `DATABASE_URL`, whose address holds
+/// a password.
+const SECRET_ENDINGS: &[&str] = &[
+    "_KEY",
+    "_PWD",
+    "_PASS",
+    "_AUTH",
+    "_PAT",
+    "_JWT",
+    "_DSN",
+    "_WEBHOOK",
+    "_WEBHOOK_URL",
+    "DATABASE_URL",
+    "_DATABASE_URI",
+    "REDIS_URL",
+    "MONGODB_URI",
+    "AMQP_URL",
+];
+
+/// Whole names of secrets that no part tells.
+const SECRET_NAMES: &[&str] = &[
+    "PGPASS",
+    "MYSQL_PWD",
+    "SSHPASS",
+    "KUBECONFIG_DATA",
+    "AUTHORIZATION",
+    "JWT",
+    "KEY",
+    "PAT",
+];
+
+/// Names that look like secrets and are none; tools behave otherwise without them.
+const FREE: &[&str] = &["TOKENIZERS_PARALLELISM", "OLDPWD", "GPG_KEY"];
+
+/// Variables that name sockets or helpers outside (useless inside, and an invitation), load code, or are set anew.
+const OUTSIDE: &[&str] = &[
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_AGENT_INFO",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DOCKER_HOST",
+    "CONTAINER_HOST",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "VSCODE_IPC_HOOK_CLI",
+    "VSCODE_GIT_IPC_HANDLE",
+    "TMUX",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+];
+
+/// Whether a name looks like that of a secret.
+#[must_use]
+pub fn looks_secret(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase().replace(['-', '.'], "_");
+    if FREE.contains(&upper.as_str()) {
+        return false;
+    }
+    SECRET.iter().any(|part| upper.contains(part))
+        || SECRET_ENDINGS.iter().any(|ending| upper.ends_with(ending))
+        || SECRET_NAMES.contains(&upper.as_str())
+}
+
+/// Whether a variable means something outside only.
+#[must_use]
+pub fn is_of_outside(name: &str) -> bool {
+    OUTSIDE.contains(&name)
+}
+
+/// Names to tell, each once and in order, so many that a report stays small. What a name holds beside letters, digits and `_`
+/// is left out: it is printed on terminals.
+#[must_use]
+pub fn told<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let plain = |name: &str| -> String {
+        let kept = name.chars().filter(|own| own.is_ascii_graphic());
+        kept.take(128).collect()
+    };
+    let mut told: Vec<String> = names.map(plain).collect();
+    told.sort();
+    told.dedup();
+    told.truncate(MAX_TOLD);
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_names_and_near_misses_are_free() {
+        for (name, secret) in [
+            ("GITHUB_TOKEN", true),
+            ("githubToken", true),
+            ("AWS_SECRET_ACCESS_KEY", true),
+            ("AWS_SESSION_TOKEN", true),
+            ("STRIPE_KEY", true),
+            ("npm_config__auth", true),
+            ("DB_PWD", true),
+            ("DATABASE_URL", true),
+            ("PGPASSWORD", true),
+            ("SENTRY_DSN", true),
+            ("GOOGLE_APPLICATION_CREDENTIALS", true),
+            ("MY-API.KEY", true),
+            ("PWD", false),
+            ("OLDPWD", false),
+            ("PATH", false),
+            ("KEYBOARD", false),
+            ("TOKENIZERS_PARALLELISM", false),
+            ("AUTHOR", false),
+            ("COMPASS", false),
+            ("HOME", false),
+            ("PATTERN", false),
+        ] {
+            assert_eq!(looks_secret(name), secret, "{name}");
+        }
+        assert!(is_of_outside("SSH_AUTH_SOCK") && !is_of_outside("SSH_AUTH"));
+    }
+
+    #[test]
+    fn what_is_told_is_short_and_plain() {
+        assert_eq!(
+            told(["B_TOKEN", "A\u{1b}[31m", "B_TOKEN"].into_iter()),
+            ["A[31m", "B_TOKEN"]
+        );
+        let many: Vec<String> = (0..1_000).map(|number| format!("T{number}")).collect();
+        assert_eq!(told(many.iter().map(String::as_str)).len(), MAX_TOLD);
+    }
+}
