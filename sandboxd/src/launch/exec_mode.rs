@@ -21,6 +21,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::mounts::PRIVATE_TMP;
 use super::spec::{Event, Spec, next_report};
 use super::supervise;
+use crate::caches;
+use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::send_rules;
 use crate::prepare::{Extras, prepare};
 use crate::protect::sweep;
@@ -176,21 +178,37 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     };
     let profile = profile(&place, &policy, &[], None);
     let extras = Extras::default();
-    let prepared = prepare(&profile, &extras)?;
+    let mut prepared = prepare(&profile, &extras)?;
+    prepared.layout.with_cache = true;
     let name = arguments
         .command
         .first()
         .map(|word| word.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let limits = hold(
+        &profile.limits.unwrap_or_default(),
+        Facts {
+            delegated: Err("there is no cgroup for a command that is run by hand"),
+            root: rustix::process::geteuid().is_root(),
+            kernel: kernel(),
+        },
+    );
     let spec = Spec {
         argv: arguments.command.into_iter().map(OsStringExt::into_vec).collect(),
         cwd: cwd.as_os_str().as_bytes().to_vec(),
-        environment: with_network(environment(policy.disable_tmp_write), prepared.network.as_ref()),
+        environment: caches::redirected(
+            with_network(environment(policy.disable_tmp_write), prepared.network.as_ref()),
+            &prepared.layout.read_write,
+            false,
+        ),
         layout: Some(prepared.layout),
         accept_partial: false,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,
         filtered_network: prepared.network.is_some(),
+        limits: Some(limits.by_process),
+        not_limited: limits.not,
+        cgroup: Vec::new(),
     };
     let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
     let reports = supervise_run(&spec, filter.as_ref())?;
@@ -251,7 +269,7 @@ fn policy(path: Option<&Path>) -> Result<EffectiveSandbox, ExecError> {
     }
     if effective.shared_build_cache {
         return Err(ExecError::NotHere(
-            "a shared cache (`enableSharedBuildCache`), which does not exist yet".to_owned(),
+            "a shared cache (`enableSharedBuildCache`), which only the daemon has".to_owned(),
         ));
     }
     Ok(effective)
@@ -375,6 +393,12 @@ fn print_report(enforcement: &Enforcement) {
             .missing
             .iter()
             .map(|line| format!(" · missing: {line}"))
+            .chain(
+                enforcement
+                    .not_limited
+                    .iter()
+                    .map(|line| format!(" · not limited: {line}"))
+            )
             .collect::<String>(),
     ));
 }
