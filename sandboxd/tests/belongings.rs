@@ -165,7 +165,7 @@ async fn limits_are_set_and_what_is_not_held_is_said() {
     let line = "ulimit -n; ulimit -Hn; head -c 3000 /dev/zero > big; stat -c %s big";
     let free = host.bash(line).await;
     assert!(free.stdout().ends_with("\n3000\n"), "positive control: {free:?}");
-    assert!(free.started.unwrap().not_limited.is_empty());
+    assert!(free.started.unwrap().unheld_limits.is_empty());
     host.script(|script| {
         script.profile = |profile| {
             profile.limits = Some(SandboxLimits {
@@ -179,8 +179,11 @@ async fn limits_are_set_and_what_is_not_held_is_said() {
     let held = host.bash(line).await;
     assert_eq!(held.stdout(), "77\n77\n2048\n", "{held:?}");
     let enforcement = held.started.unwrap();
-    let memory = enforcement.not_limited.iter().any(|line| line.starts_with("memory: "));
-    assert_eq!(memory, host.daemon.cgroup.is_err(), "{:?}", enforcement.not_limited);
+    let memory = enforcement
+        .unheld_limits
+        .iter()
+        .any(|line| line.starts_with("memory: "));
+    assert_eq!(memory, host.daemon.cgroup.is_err(), "{:?}", enforcement.unheld_limits);
     // No wall: it is fully enforced.
     assert!(enforcement.missing.is_empty());
 }

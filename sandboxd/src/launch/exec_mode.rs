@@ -207,7 +207,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         keep_ignored_signals: true,
         filtered_network: prepared.network.is_some(),
         limits: Some(limits.by_process),
-        not_limited: limits.not,
+        unheld_limits: limits.not,
         cgroup: Vec::new(),
     };
     let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
@@ -395,7 +395,7 @@ fn print_report(enforcement: &Enforcement) {
             .map(|line| format!(" · missing: {line}"))
             .chain(
                 enforcement
-                    .not_limited
+                    .unheld_limits
                     .iter()
                     .map(|line| format!(" · not limited: {line}"))
             )

@@ -157,7 +157,7 @@ fn set_up(spec: &Spec, alive: impl AsFd, filter_outside: Option<OwnedFd>) -> Res
         mechanisms: mechanisms.into_iter().map(str::to_owned).collect(),
         missing,
         landlock_abi,
-        not_limited: spec.not_limited.clone(),
+        unheld_limits: spec.unheld_limits.clone(),
     })
 }
 

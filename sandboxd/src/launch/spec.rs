@@ -47,7 +47,7 @@ pub struct Spec {
     pub limits: Option<Limits>,
     /// Limits that are wanted and not held, one line each.
     #[prost(string, repeated, tag = "10")]
-    pub not_limited: Vec<String>,
+    pub unheld_limits: Vec<String>,
     /// The cgroup that the sandbox is to live in, if there is one for it.
     #[prost(bytes = "vec", tag = "11")]
     pub cgroup: Vec<u8>,

@@ -98,7 +98,7 @@ impl Belongings {
             caches::set(&mut spec.environment, "TMPDIR", PRIVATE_TMP);
         }
         spec.limits = Some(self.held.by_process);
-        spec.not_limited.clone_from(&self.held.not);
+        spec.unheld_limits.clone_from(&self.held.not);
         if let Some(cgroup) = &self.cgroup {
             spec.cgroup = cgroup.path().as_os_str().as_bytes().to_vec();
         }
