@@ -130,6 +130,8 @@ fn record(sequence: u64) -> v1::AuditRecord {
                 }),
                 hosts: Vec::new(),
                 ended_by: String::new(),
+                dropped_stdout: 0,
+                dropped_stderr: 0,
             }),
         }),
         _ => Body::Decision(v1::DecisionRecord {

@@ -204,6 +204,7 @@ fn status(failure: &str, enforcement: v1::EnforcementStatus) -> Fake {
                 mechanisms: vec!["mount_namespace".into(), "landlock".into()],
                 missing: Vec::new(),
                 landlock_abi: 6,
+                unheld_limits: Vec::new(),
             }),
             running: 1,
             undelivered_outcomes: 0,

@@ -12,10 +12,12 @@ use tonic::{Request, Status};
 use crate::approvals::Approvals;
 use crate::keys::TicketKeys;
 use crate::ledger::Ledger;
+use crate::limits::cgroup::Delegated;
 use crate::places::Places;
 use crate::probe;
 use crate::seen::SeenTickets;
 use crate::spool::Spool;
+use crate::temporary::Sessions;
 use crate::trust::Trust;
 use crate::upstream::Upstream;
 
@@ -55,6 +57,10 @@ pub struct Daemon {
     pub keys: TicketKeys,
     /// Outcomes for the server.
     pub spool: Arc<Spool>,
+    /// Temporary folders of sessions.
+    pub sessions: Arc<Sessions>,
+    /// The cgroup that runs' are made in, or why there is none.
+    pub cgroup: Result<Delegated, String>,
     /// One permit per command that may run.
     pub runs: Arc<Semaphore>,
     /// One permit per call whose facts are gathered.
@@ -77,6 +83,8 @@ impl Daemon {
             trust: Arc::new(Trust::open(places.state().join("trust.json"))),
             approvals: Arc::new(Approvals::open(places.state().join("approvals.json"))),
             spool: Arc::new(Spool::new(places.spool())),
+            sessions: Arc::new(Sessions::new(places.sessions())),
+            cgroup: Err("nobody has looked for a cgroup".to_owned()),
             keys: TicketKeys::new(Arc::clone(&upstream)),
             host_id,
             upstream,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod approvals;
+pub mod caches;
 pub mod daemon;
 pub mod durable;
 pub mod edge;
@@ -11,6 +12,7 @@ pub mod identity;
 pub mod keys;
 pub mod launch;
 pub mod ledger;
+pub mod limits;
 pub mod mcp;
 pub mod network;
 pub mod places;
@@ -24,5 +26,6 @@ pub mod seen;
 pub mod serve;
 pub mod spool;
 pub mod sys;
+pub mod temporary;
 pub mod trust;
 pub mod upstream;

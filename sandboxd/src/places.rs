@@ -82,7 +82,15 @@ impl Places {
     /// # Errors
     /// If one cannot be made.
     pub fn make(&self) -> Result<(), PlaceError> {
-        for path in [self.data.clone(), self.state(), self.spool(), self.notes(), self.run()] {
+        for path in [
+            self.data.clone(),
+            self.state(),
+            self.spool(),
+            self.notes(),
+            self.run(),
+            self.sessions(),
+            self.caches(),
+        ] {
             durable::private_folder(&path).map_err(|source| PlaceError::Unusable { path, source })?;
         }
         Ok(())
@@ -104,6 +112,18 @@ impl Places {
     #[must_use]
     pub fn notes(&self) -> PathBuf {
         self.state().join("running")
+    }
+
+    /// Temporary folders of sessions.
+    #[must_use]
+    pub fn sessions(&self) -> PathBuf {
+        self.state().join("tmp")
+    }
+
+    /// Shared caches of package managers, one folder for each trust domain.
+    #[must_use]
+    pub fn caches(&self) -> PathBuf {
+        self.data.join("cache")
     }
 
     /// The folder of sockets.
@@ -136,10 +156,10 @@ impl Places {
         self.programs.join("portcullis-launch")
     }
 
-    /// What holds secrets or sockets of ours: read-denied, and hidden in every sandbox.
+    /// What holds secrets or sockets of ours, or what other sandboxes have left: read-denied, and hidden in every sandbox.
     #[must_use]
     pub fn secret(&self) -> Vec<PathBuf> {
-        ["tokens", "run", "server", "sandboxd"]
+        ["tokens", "run", "server", "sandboxd", "cache"]
             .map(|name| self.data.join(name))
             .to_vec()
     }

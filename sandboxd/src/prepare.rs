@@ -185,6 +185,7 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         masked: bytes(&masked),
         tmp_read_only: temporary == TemporaryFolder::Closed,
         name_server: network.as_ref().map(|_| SERVICE.to_string()).unwrap_or_default(),
+        ..Layout::default()
     };
     Ok(Prepared { layout, plan, network })
 }

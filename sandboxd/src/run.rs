@@ -7,6 +7,7 @@
 //! The outcome is on the disk before the caller hears of it. Whatever ends the run (its own end, its time, the caller's
 //! going, the daemon's shutdown), all its processes are gone before it is reported.
 
+mod belongings;
 pub mod checks;
 pub mod environment;
 mod stream;
@@ -30,6 +31,7 @@ use crate::ledger::RedeemError;
 use crate::prepare::{Extras, prepare};
 use crate::protect::note::Note;
 use crate::spool::MAX_WAITING;
+use belongings::Belongings;
 use checks::Refusal;
 
 /// Longest wait for the first message.
@@ -71,6 +73,11 @@ impl SandboxService for Sandbox {
                 .as_ref()
                 .and_then(|profile| profile.timeout)
                 .map(duration),
+            output_bytes: claims
+                .profile
+                .as_ref()
+                .and_then(|profile| profile.limits)
+                .map_or(0, |limits| limits.output_bytes),
             order,
         };
         let (to_caller, responses) = mpsc::channel(WAITING_MESSAGES);
@@ -103,6 +110,7 @@ struct Order {
     note: Note,
     /// Names of variables that were kept out because they look like secrets.
     removed_variables: Vec<String>,
+    belongings: Option<Belongings>,
 }
 
 impl Sandbox {
@@ -118,6 +126,7 @@ impl Sandbox {
         let profile = claims.profile.clone().unwrap_or_default();
         let environment = environment::filtered(&start, &profile.environment, &daemon.search_path)?;
         let removed_variables = environment::removed(&start.environment);
+        let permission = claims.clone();
         let work = move || -> Result<Order, Status> {
             // The way to the folders is followed again: nobody may have put a link there since the decision.
             checks::unmoved(&checked.seen, &start.cwd, &profile.roots)?;
@@ -134,12 +143,13 @@ impl Sandbox {
                 .with_variables(environment::own_folders()),
                 ..Extras::default()
             };
-            let prepared = prepare(&profile, &extras).map_err(|error| Refusal::Profile(error.to_string()))?;
+            let mut prepared = prepare(&profile, &extras).map_err(|error| Refusal::Profile(error.to_string()))?;
             if daemon.spool.waiting().len() >= MAX_WAITING {
                 return Err(Status::resource_exhausted(
                     "too many outcomes wait for the server to be recorded",
                 ));
             }
+            let belongings = Belongings::get(&daemon, &permission, &profile, &mut prepared.layout)?;
             // INVARIANT: from here on the ticket is used, whatever happens; the launch comes after.
             daemon.ledger.redeem(checked.id).map_err(|error| match error {
                 RedeemError::Replayed => Status::from(Refusal::Replayed),
@@ -150,22 +160,26 @@ impl Sandbox {
             // A ticket is used once, so that no other note has its name.
             let note = Note::write(&daemon.places.notes(), &checked.id.to_string(), &prepared.plan)
                 .map_err(|cause| Status::unavailable(format!("the run cannot be noted down: {cause}")))?;
+            let mut spec = Spec {
+                argv: start.argv.into_iter().map(String::into_bytes).collect(),
+                // Where it leads, so that no link on the way counts any more.
+                cwd: checked.seen.cwd.into_os_string().into_vec(),
+                environment: environment::with_network(environment, prepared.network.as_ref()),
+                layout: Some(prepared.layout),
+                accept_partial: profile.accept_partial,
+                missing: prepared.plan.missing.clone(),
+                keep_ignored_signals: false,
+                filtered_network: prepared.network.is_some(),
+                ..Spec::default()
+            };
+            belongings.say(&mut spec);
             Ok(Order {
-                spec: Spec {
-                    argv: start.argv.into_iter().map(String::into_bytes).collect(),
-                    // Where it leads, so that no link on the way counts any more.
-                    cwd: checked.seen.cwd.into_os_string().into_vec(),
-                    environment: environment::with_network(environment, prepared.network.as_ref()),
-                    layout: Some(prepared.layout),
-                    accept_partial: profile.accept_partial,
-                    missing: prepared.plan.missing.clone(),
-                    keep_ignored_signals: false,
-                    filtered_network: prepared.network.is_some(),
-                },
+                spec,
                 plan: prepared.plan,
                 network: prepared.network,
                 note,
                 removed_variables,
+                belongings: Some(belongings),
             })
         };
         let order = tokio::task::spawn_blocking(work)

@@ -24,9 +24,11 @@ use crate::edge::Edge;
 use crate::host::Host;
 use crate::identity::host_id;
 use crate::ledger::Ledger;
+use crate::limits::cgroup::Delegated;
 use crate::places::{PlaceError, Places};
 use crate::protect::note;
 use crate::run::Sandbox;
+use crate::temporary;
 use crate::upstream::Upstream;
 
 /// Longest wait for calls and runs to end.
@@ -149,7 +151,15 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
         path: socket.clone(),
         source,
     })?;
-    let daemon = Arc::new(Daemon::open(places, host_id, upstream, ledger));
+    let mut daemon = Daemon::open(places, host_id, upstream, ledger);
+    daemon.cgroup = tokio::task::spawn_blocking(Delegated::take)
+        .await
+        .unwrap_or_else(|error| Err(format!("looking for a cgroup was interrupted: {error}")));
+    let daemon = Arc::new(daemon);
+    // After the look back: what a note still names may still run.
+    if nothing_runs(&daemon.places) {
+        clear_sessions(&daemon, Duration::ZERO).await;
+    }
     report_interrupted(&daemon);
     Ok(Bound {
         daemon,
@@ -179,6 +189,13 @@ impl Bound {
         // Probed now, so that the first decision does not wait for it.
         let probing = Arc::clone(&daemon);
         let probe = tokio::spawn(async move { probing.capability().await });
+        let unused = Arc::clone(&daemon);
+        let clearing = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(temporary::LOOK_AGAIN).await;
+                clear_sessions(&unused, temporary::KEPT_UNUSED).await;
+            }
+        });
         let decisions = DecisionServiceServer::new(Edge(Arc::clone(&daemon)))
             .max_decoding_message_size(MAX_REQUEST_BYTES)
             .max_encoding_message_size(MAX_REQUEST_BYTES);
@@ -198,6 +215,7 @@ impl Bound {
             () = ending => Ok(()),
         };
         stop.cancel();
+        clearing.abort();
         // Every run holds a permit until its outcome is kept.
         let all = u32::try_from(crate::daemon::MAX_RUNS).unwrap_or(u32::MAX);
         let _ = tokio::time::timeout(DRAIN, daemon.runs.acquire_many(all)).await;
@@ -220,6 +238,19 @@ fn certificates(path: PathBuf) -> Result<String, ServeError> {
     match read {
         Ok(_) => Ok(text),
         Err(source) => Err(ServeError::Certificates { path, source }),
+    }
+}
+
+/// Whether no run of an earlier daemon can still be there. What cannot be told is a no.
+fn nothing_runs(places: &Places) -> bool {
+    std::fs::read_dir(places.notes()).is_ok_and(|mut notes| notes.next().is_none())
+}
+
+/// Puts aside the temporary folders of sessions that no run has used for so long; they are removed beside everything else.
+async fn clear_sessions(daemon: &Daemon, unused: Duration) {
+    let sessions = Arc::clone(&daemon.sessions);
+    if let Ok(gone) = tokio::task::spawn_blocking(move || sessions.put_aside(unused)).await {
+        tokio::task::spawn_blocking(move || temporary::remove_all(&gone));
     }
 }
 

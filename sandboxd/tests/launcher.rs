@@ -352,3 +352,17 @@ fn a_folder_that_is_closed_to_its_owner_hides_nothing_unsaid() {
         assert!(hooks.is_dir() && !hooks.join("pre-commit").exists());
     }
 }
+
+/// The number is one of the sandbox' own: the kernel counts by user namespace.
+#[test]
+fn an_ordinary_users_processes_are_limited_and_caches_have_a_place() {
+    for place in Place::all() {
+        let line = "ulimit -u; echo x > \"$npm_config_cache\" && echo made";
+        let inside = String::from_utf8(place.inside(line).stdout).unwrap();
+        let limited = place.user.is_some() || !rustix::process::geteuid().is_root();
+        assert_eq!(inside.starts_with("16384\n"), limited, "{inside}");
+        assert!(inside.ends_with("made\n"), "{inside}");
+        let without = String::from_utf8(place.without("ulimit -u").stdout).unwrap();
+        assert_ne!(without, "16384\n", "positive control");
+    }
+}

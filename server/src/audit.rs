@@ -122,7 +122,8 @@ pub fn outcome(team: &TeamId, reporter: Reporter, decision_id: &str, mut outcome
         *reason = name(reason);
     }
     if let Some(enforcement) = &mut outcome.enforcement {
-        for text in enforcement.mechanisms.iter_mut().chain(&mut enforcement.missing) {
+        let missing = enforcement.missing.iter_mut().chain(&mut enforcement.unheld_limits);
+        for text in enforcement.mechanisms.iter_mut().chain(missing) {
             *text = name(text);
         }
     }

@@ -7,6 +7,7 @@
 
 mod braces;
 mod brackets;
+mod cells;
 mod removal;
 mod state;
 
@@ -17,14 +18,17 @@ use brackets::Inner;
 use super::{
     ShellContext, Word,
     reader::{Budget, Read},
-    syntax::{Operation, Parameter, Piece, RawWord},
+    syntax::{Piece, RawWord},
 };
 use crate::AbsPath;
 
 /// Most texts followed for one word or variable. More are "unknown", never fewer dangers.
 const CANDIDATES: usize = 32;
 
+pub(super) use cells::lookup;
 pub(super) use state::{State, Text, Value};
+
+use cells::cells;
 
 /// What a word may be: each candidate a list of words, because an unquoted value is split.
 #[derive(Clone, Debug)]
@@ -304,170 +308,6 @@ pub(super) fn assigned(
         field.word
     };
     Ok((word, value))
-}
-
-/// Takes what a word costs, before it is made: values can be far longer than the line that names them.
-struct Weight<'b> {
-    budget: &'b mut Budget,
-    /// Bytes of the longest text that the word may be so far.
-    length: usize,
-    /// Texts that it may be, at most [`CANDIDATES`].
-    texts: usize,
-}
-
-impl Weight<'_> {
-    fn literal(&mut self, text: &str, dots: bool) -> Read<()> {
-        self.length += text.len();
-        // Each wildcard makes further texts then.
-        let wildcards = if dots { text.matches(['*', '?']).count() } else { 0 };
-        self.budget
-            .spend_text(self.length.saturating_mul(wildcards).saturating_mul(CANDIDATES))
-    }
-
-    fn value(&mut self, value: &Value) -> Read<()> {
-        let lengths = value.choices.iter().map(|choice| choice.text.len());
-        let (longest, sum) = (lengths.clone().max().unwrap_or(0), lengths.sum::<usize>());
-        let texts = self.texts.saturating_mul(value.choices.len().max(1)).min(CANDIDATES);
-        // Only a single text is made longer where it stands; of several each is copied.
-        let made = if texts > 1 {
-            self.length.saturating_add(longest).saturating_mul(texts)
-        } else {
-            sum
-        };
-        self.length = self.length.saturating_add(longest);
-        self.texts = texts;
-        self.budget.spend_text(made)
-    }
-}
-
-fn cells(pieces: &[Piece], state: &State, context: &ShellContext, budget: &mut Budget) -> Read<Vec<Cell>> {
-    let mut cells = Vec::new();
-    let mut weight = Weight {
-        budget,
-        length: 0,
-        texts: 1,
-    };
-    for piece in pieces {
-        let (value, quoted) = match piece {
-            Piece::Plain(text) => {
-                weight.literal(text, state.dots)?;
-                cells.extend(text.chars().map(|c| Cell::Char { c, quoted: false }));
-                continue;
-            }
-            // An empty quoted text still makes a word.
-            Piece::Quoted(text) if text.is_empty() => (Value::literal(""), true),
-            Piece::Quoted(text) => {
-                weight.literal(text, false)?;
-                cells.extend(text.chars().map(|c| Cell::Char { c, quoted: true }));
-                continue;
-            }
-            Piece::Either { bash, plain } => {
-                let value = Value {
-                    choices: vec![Text::plain(bash), Text::plain(plain)],
-                    exact: true,
-                    ..Value::default()
-                };
-                (value, true)
-            }
-            Piece::Parameter(parameter) => {
-                // It is copied, and perhaps searched.
-                let known = state.variables.get(&parameter.name);
-                let bytes: usize = known
-                    .iter()
-                    .flat_map(|value| &value.choices)
-                    .map(|choice| choice.text.len())
-                    .sum();
-                weight.budget.spend_text(bytes)?;
-                (value_of(parameter, state, context), parameter.quoted)
-            }
-            Piece::Command { list, quoted, .. } => (super::constant::output(list), *quoted),
-            Piece::Process { .. } => {
-                cells.push(Cell::Process);
-                continue;
-            }
-            Piece::Arithmetic(_) => (Value::unknown(), true),
-            Piece::Glob { open } => {
-                cells.push(Cell::Glob { open: *open });
-                continue;
-            }
-        };
-        weight.value(&value)?;
-        cells.push(Cell::Value {
-            value: Rc::new(value),
-            quoted,
-        });
-    }
-    Ok(cells)
-}
-
-/// What a variable is, as far as the line and the context say.
-pub(super) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value {
-    if let Some(value) = state.variables.get(name) {
-        return value.clone();
-    }
-    let guess = |text: &str| Value {
-        choices: vec![Text::plain(text)],
-        ..Value::default()
-    };
-    match name {
-        "HOME" => context
-            .home
-            .as_ref()
-            .map_or_else(Value::unknown, |home| Value::literal(home.as_str())),
-        "PWD" => Value {
-            choices: state
-                .directories
-                .iter()
-                .map(|path| Text::plain(path.as_str()))
-                .collect(),
-            exact: !state.elsewhere,
-            ..Value::default()
-        },
-        "IFS" => guess(" "),
-        // Empty on a line of its own.
-        "@" | "*" => guess(""),
-        _ if name.chars().all(|c| c.is_ascii_digit()) && name != "0" => guess(""),
-        _ => Value::unknown(),
-    }
-}
-
-fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Value {
-    let mut value = if parameter.index.is_some() {
-        Value::unknown()
-    } else {
-        lookup(&parameter.name, state, context)
-    };
-    let operand = || -> Option<Text> {
-        let mut text = String::new();
-        for piece in &parameter.operand {
-            match piece {
-                Piece::Plain(part) | Piece::Quoted(part) => text.push_str(part),
-                _ => return None,
-            }
-        }
-        Some(Text::plain(text))
-    };
-    match parameter.operation {
-        Operation::Value => {}
-        Operation::Default => {
-            value.exact = false;
-            value.numeric = false;
-            value.hash = false;
-            value.choices.extend(operand());
-        }
-        Operation::Alternative => {
-            value = Value {
-                choices: operand().into_iter().chain([Text::plain("")]).collect(),
-                ..Value::default()
-            };
-        }
-        Operation::Removal(_) if parameter.name == "IFS" => value.exact = false,
-        Operation::Removal(removal) => value = removal::apply(&value, removal, &parameter.operand),
-        Operation::Substring if parameter.name == "IFS" => value.exact = false,
-        Operation::Substring | Operation::Other | Operation::Evaluates => value = Value::unknown(),
-    }
-    value.trim();
-    value
 }
 
 /// A candidate while it is put together.

@@ -47,6 +47,7 @@ pub fn outcome_from_wire(outcome: &v1::Outcome) -> Result<Ended, InvalidMessage>
         for (field, lines) in [
             ("outcome.enforcement.mechanisms", &enforcement.mechanisms),
             ("outcome.enforcement.missing", &enforcement.missing),
+            ("outcome.enforcement.unheld_limits", &enforcement.unheld_limits),
         ] {
             check::count(field, lines, MAX_LINES)?;
             for (at, line) in lines.iter().enumerate() {

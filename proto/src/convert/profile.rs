@@ -72,6 +72,20 @@ const ENVIRONMENT: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
+/// What every profile limits. Generous: it is there for what runs away, not for what is large. Memory and processor time are
+/// as much as there is, as no number fits both a laptop and a build machine.
+const LIMITS: v1::SandboxLimits = v1::SandboxLimits {
+    memory_bytes: 0,
+    // Threads count. A parallel build takes hundreds, a test run of browsers thousands.
+    processes: 16_384,
+    // What watches large trees opens tens of thousands.
+    open_files: 65_536,
+    file_bytes: 0,
+    cpu_percent: 0,
+    // More than anybody reads, less than what fills an agent's disk.
+    output_bytes: 64 * 1024 * 1024,
+};
+
 /// The profile for a workspace: what the documents say about the sandbox, protected paths read-only, secrets masked.
 ///
 /// A document that wants no sandbox (`insecure_none`) gets the ordinary one: whoever runs a command in the sandbox runs it in
@@ -126,6 +140,7 @@ pub fn profile(
         shared_build_cache: sandbox.shared_build_cache,
         refuse_root: !sandbox.allow_root_owner,
         revealed_paths: paths(&sandbox.revealed),
+        limits: Some(LIMITS),
     }
 }
 
@@ -253,6 +268,9 @@ mod tests {
         assert_eq!(profile.temporary_folder(), v1::TemporaryFolder::Private);
         assert_eq!(profile.workspace(), v1::WorkspaceAccess::ReadWrite);
         assert_eq!(profile.timeout.unwrap().seconds, 5);
+        let limits = profile.limits.unwrap();
+        assert!(limits.processes > 0 && limits.open_files > 0 && limits.output_bytes > 0);
+        assert_eq!(limits.memory_bytes, 0);
         for pattern in [".portcullis", ".git/hooks", ".git/config"] {
             assert!(profile.read_only_patterns.iter().any(|p| p == pattern), "{pattern}");
         }

@@ -21,7 +21,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::mounts::PRIVATE_TMP;
 use super::spec::{Event, Spec, next_report};
 use super::supervise;
+use crate::caches;
 use crate::hide::Person;
+use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::send_rules;
 use crate::prepare::{Extras, prepare};
 use crate::protect::sweep;
@@ -158,22 +160,38 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         person: person.with_variables(own_folders()),
         ..Extras::default()
     };
-    let prepared = prepare(&profile, &extras)?;
+    let mut prepared = prepare(&profile, &extras)?;
+    prepared.layout.with_cache = true;
     let (environment, left_out) = environment(policy.disable_tmp_write);
     let name = arguments
         .command
         .first()
         .map(|word| word.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let limits = hold(
+        &profile.limits.unwrap_or_default(),
+        Facts {
+            delegated: Err("there is no cgroup for a command that is run by hand"),
+            root: rustix::process::geteuid().is_root(),
+            kernel: kernel(),
+        },
+    );
     let spec = Spec {
         argv: arguments.command.into_iter().map(OsStringExt::into_vec).collect(),
         cwd: cwd.as_os_str().as_bytes().to_vec(),
-        environment: with_network(environment, prepared.network.as_ref()),
+        environment: caches::redirected(
+            with_network(environment, prepared.network.as_ref()),
+            &prepared.layout.read_write,
+            false,
+        ),
         layout: Some(prepared.layout),
         accept_partial: false,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,
         filtered_network: prepared.network.is_some(),
+        limits: Some(limits.by_process),
+        unheld_limits: limits.not,
+        cgroup: Vec::new(),
     };
     let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
     let reports = supervise_run(&spec, filter.as_ref())?;
@@ -234,7 +252,7 @@ fn policy(path: Option<&Path>) -> Result<EffectiveSandbox, ExecError> {
     }
     if effective.shared_build_cache {
         return Err(ExecError::NotHere(
-            "a shared cache (`enableSharedBuildCache`), which does not exist yet".to_owned(),
+            "a shared cache (`enableSharedBuildCache`), which only the daemon has".to_owned(),
         ));
     }
     Ok(effective)
@@ -359,6 +377,12 @@ fn print_report(enforcement: &Enforcement, left_out: &[String]) {
             .missing
             .iter()
             .map(|line| format!(" · missing: {line}"))
+            .chain(
+                enforcement
+                    .unheld_limits
+                    .iter()
+                    .map(|line| format!(" · not limited: {line}"))
+            )
             .collect::<String>(),
     ));
     if !left_out.is_empty() {

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::spec::{Event, Exited, NotExecuted, Refused, Running, Spec, write_report};
-use super::{StepFailed, filter, identity, landlock, mounts, network, streams};
+use super::{StepFailed, filter, identity, landlock, limits, mounts, network, streams};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
 use crate::sys::{fds, net, seccomp, signals};
 
@@ -159,6 +159,7 @@ fn set_up(spec: &Spec, alive: impl AsFd, filter_outside: Option<OwnedFd>) -> Res
         mechanisms: mechanisms.into_iter().map(str::to_owned).collect(),
         missing,
         landlock_abi,
+        unheld_limits: spec.unheld_limits.clone(),
     })
 }
 
@@ -215,7 +216,7 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
         .map_err(|error| StepFailed::new("command", "closing the init to the command", error))?;
     match fork_command().map_err(failed("forking"))? {
         Fork::Child => {
-            let errno = become_command(&programs, &argv, &environment, spec.keep_ignored_signals);
+            let errno = become_command(&programs, &argv, &environment, spec);
             let _ = rustix::io::write(&write, &errno.to_ne_bytes());
             exit_now(127);
         }
@@ -235,7 +236,7 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
 }
 
 /// Tries the candidates in turn. Returns the error number if none can be executed.
-fn become_command(programs: &[CString], argv: &[CString], environment: &[CString], keep_ignored: bool) -> i32 {
+fn become_command(programs: &[CString], argv: &[CString], environment: &[CString], spec: &Spec) -> i32 {
     // A session of its own: no controlling terminal to push input into, and one group to signal.
     let _ = rustix::process::setsid();
     // No core files; and 1 rather than 0, as the kernel starts a handler outside the sandbox even at 0.
@@ -247,7 +248,10 @@ fn become_command(programs: &[CString], argv: &[CString], environment: &[CString
     if let Err(error) = fds::close_all_on_exec() {
         return error.raw_os_error().unwrap_or(libc::EIO);
     }
-    signals::restore_for_command(keep_ignored);
+    signals::restore_for_command(spec.keep_ignored_signals);
+    if let Err(error) = limits::set(&spec.limits.unwrap_or_default()) {
+        return error.raw_os_error();
+    }
     let mut result = libc::ENOENT;
     for program in programs {
         let Err(error) = exec(program, argv, environment);

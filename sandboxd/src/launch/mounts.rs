@@ -27,11 +27,11 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree,
 };
 
-use super::StepFailed;
 use super::spec::Layout;
+use super::{StepFailed, places};
 use crate::sys::mount::{NO_DEV, NO_EXEC, NO_SUID, READ_ONLY, add_attributes};
 
-const STEP: &str = "mount_namespace";
+pub(super) const STEP: &str = "mount_namespace";
 
 /// Where temporary files go when `/tmp` is closed.
 pub const PRIVATE_TMP: &str = "/run/portcullis-tmp";
@@ -71,6 +71,7 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
     // 1.
     let writable_trees = clone_all(&read_write)?;
     let visible_trees = clone_all(&visible)?;
+    let own = places::take(layout)?;
     let devices = DEVICES
         .iter()
         .filter_map(|name| {
@@ -101,8 +102,12 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
         cover(PRIVATE_TMP, "0700", 0)?;
         writable.push(PRIVATE_TMP.into());
     } else if !shared_tmp {
-        cover("/tmp", "1777", 0)?;
+        own.at_tmp()?;
         writable.push("/tmp".into());
+    }
+    if layout.with_cache {
+        own.at_cache()?;
+        writable.push(places::CACHE.into());
     }
     private_dev(&devices)?;
     writable.push("/dev/shm".into());
@@ -124,7 +129,7 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
     for path in &protected {
         bind_on_itself(path, READ_ONLY)?;
     }
-    mask_all(&masked)?;
+    mask_all(&places::not_in_own_tmp(layout, masked, &[read_write, visible].concat()))?;
     for closed in ["/run", "/dev"] {
         let fd = open_path(Path::new(closed))
             .map_err(|error| StepFailed::new(STEP, format!("opening `{closed}`"), error))?;
@@ -164,13 +169,13 @@ fn refuse_special(path: &Path) -> Result<(), StepFailed> {
 }
 
 /// Opens a path for use as a mount's source or target, refusing any symlink on the way.
-fn open_path(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_path(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)?)
 }
 
-fn clone_tree(path: &Path, recursive: bool) -> io::Result<OwnedFd> {
+pub(super) fn clone_tree(path: &Path, recursive: bool) -> io::Result<OwnedFd> {
     let source = open_path(path)?;
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
     if recursive {
@@ -188,7 +193,7 @@ fn clone_all(paths: &[PathBuf]) -> Result<Vec<OwnedFd>, StepFailed> {
         .collect()
 }
 
-fn attach(tree: &OwnedFd, path: &Path) -> Result<(), StepFailed> {
+pub(super) fn attach(tree: &OwnedFd, path: &Path) -> Result<(), StepFailed> {
     let attached = open_path(path).and_then(|target| {
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         Ok(move_mount(tree.as_fd(), "", target.as_fd(), "", flags)?)
@@ -242,7 +247,7 @@ fn tmpfs(mode: &str) -> io::Result<OwnedFd> {
 }
 
 /// Covers a folder with an empty one. A folder that the host does not have needs no cover.
-fn cover(path: &str, mode: &str, attributes: u64) -> Result<(), StepFailed> {
+pub(super) fn cover(path: &str, mode: &str, attributes: u64) -> Result<(), StepFailed> {
     let path = Path::new(path);
     if !path.is_dir() {
         return Ok(());
@@ -257,7 +262,7 @@ fn cover(path: &str, mode: &str, attributes: u64) -> Result<(), StepFailed> {
     attach(&fs, &real)
 }
 
-fn mkdir(path: &Path, mode: u32) -> Result<(), StepFailed> {
+pub(super) fn mkdir(path: &Path, mode: u32) -> Result<(), StepFailed> {
     let made = match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
@@ -268,7 +273,7 @@ fn mkdir(path: &Path, mode: u32) -> Result<(), StepFailed> {
 
 /// Below a private folder nothing exists yet: makes the folders that lead to a mount's target, and the target.
 fn make_target(path: &Path, folder: bool) -> Result<(), StepFailed> {
-    if path.symlink_metadata().is_ok() {
+    if open_path(path).is_ok() {
         return Ok(());
     }
     let private = ["/tmp", "/run"].iter().any(|folder| path.starts_with(folder));
@@ -279,16 +284,7 @@ fn make_target(path: &Path, folder: bool) -> Result<(), StepFailed> {
             io::Error::from(io::ErrorKind::NotFound),
         ));
     }
-    let ancestors: Vec<&Path> = path.ancestors().skip(1).collect();
-    for ancestor in ancestors.into_iter().rev() {
-        if ancestor.symlink_metadata().is_err() {
-            mkdir(ancestor, 0o755)?;
-        }
-    }
-    if folder {
-        return mkdir(path, 0o755);
-    }
-    fs::write(path, b"").map_err(|error| StepFailed::new(STEP, format!("making `{}`", path.display()), error))
+    places::make(path, folder).map_err(|error| StepFailed::new(STEP, format!("making `{}`", path.display()), error))
 }
 
 fn is_folder(tree: &OwnedFd) -> bool {

@@ -42,6 +42,29 @@ pub struct Spec {
     /// The network is filtered: a socket to the filter was inherited, see [`super::network`].
     #[prost(bool, tag = "8")]
     pub filtered_network: bool,
+    /// What each process may use.
+    #[prost(message, optional, tag = "9")]
+    pub limits: Option<Limits>,
+    /// Limits that are wanted and not held, one line each.
+    #[prost(string, repeated, tag = "10")]
+    pub unheld_limits: Vec<String>,
+    /// The cgroup that the sandbox is to live in, if there is one for it.
+    #[prost(bytes = "vec", tag = "11")]
+    pub cgroup: Vec<u8>,
+}
+
+/// What the kernel bounds by process. 0 = as it was.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Limits {
+    /// Processes and threads of the caller in the sandbox.
+    #[prost(uint64, tag = "1")]
+    pub processes: u64,
+    /// Open files.
+    #[prost(uint64, tag = "2")]
+    pub open_files: u64,
+    /// Size of a file that is written, in bytes.
+    #[prost(uint64, tag = "3")]
+    pub file_bytes: u64,
 }
 
 /// The file tree of a sandbox. Everything that is not named is readable and read-only. All paths are absolute and real
@@ -66,6 +89,15 @@ pub struct Layout {
     /// The name server that programs find in `/etc/resolv.conf`, if not the host's.
     #[prost(string, tag = "6")]
     pub name_server: String,
+    /// A folder of ours that stands at `/tmp`, if that is private; empty = a new one in memory.
+    #[prost(bytes = "vec", tag = "7")]
+    pub tmp_folder: Vec<u8>,
+    /// A folder of ours that stands at [`super::places::CACHE`]; empty = a new one in memory.
+    #[prost(bytes = "vec", tag = "8")]
+    pub cache_folder: Vec<u8>,
+    /// There is a folder for caches.
+    #[prost(bool, tag = "9")]
+    pub with_cache: bool,
 }
 
 /// What the launcher tells back, in this order: `ready` or `refused`; after `ready`, `running` or `not_executed`; after

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
-use super::StepFailed;
 use super::init::{self, Ends};
 use super::spec::Spec;
+use super::{StepFailed, limits};
 use crate::sys::process::{ALL_NAMESPACES, Fork, fork_into};
 
 /// A sandbox's init as its supervisor sees it.
@@ -27,6 +27,7 @@ pub struct Init {
 /// # Errors
 /// If there can be no namespaces, or their uid map cannot be written. The init is gone then.
 pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd, filter: Option<OwnedFd>) -> Result<Init, StepFailed> {
+    limits::enter_cgroup(&spec.cgroup)?;
     let (alive, hold) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| StepFailed::new("launcher", "making a pipe", error))?;
     let forked = fork_into(ALL_NAMESPACES).map_err(|error| {

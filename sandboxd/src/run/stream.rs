@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::Order;
+use super::belongings::Belongings;
 use crate::daemon::Daemon;
 use crate::launch::spec::{Event, Exited};
 use crate::network::{self, Filter, HostReport, SystemLookup};
@@ -57,6 +58,8 @@ pub(super) struct Run {
     pub(super) daemon: Arc<Daemon>,
     pub(super) decision_id: String,
     pub(super) timeout: Option<Duration>,
+    /// Most bytes of each output that are passed on; 0 = no limit.
+    pub(super) output_bytes: u64,
     pub(super) order: Order,
 }
 
@@ -67,10 +70,20 @@ struct Heard {
     enforcement: Option<Enforcement>,
     not_started: Option<String>,
     exited: Option<Exited>,
+    /// Bytes of standard output and standard error that were not passed on.
+    dropped: [u64; 2],
+}
+
+/// What was found after a run.
+#[derive(Default)]
+struct Found {
+    swept: Swept,
+    /// What limits have done.
+    limits: Vec<String>,
 }
 
 impl Run {
-    pub(super) async fn drive(self, messages: Streaming<RunRequest>, to_caller: ToCaller) {
+    pub(super) async fn drive(mut self, messages: Streaming<RunRequest>, to_caller: ToCaller) {
         let started = Instant::now();
         let launched = self.order.note.for_launcher().and_then(|note| {
             let launcher = self.daemon.places.launcher();
@@ -78,7 +91,7 @@ impl Run {
             launch(&launcher, &self.order.spec, theirs, Some(note)).map(|launched| (launched, filter))
         });
         let mut hosts = Vec::new();
-        let (heard, ended_by, swept) = match launched {
+        let (heard, ended_by, found) = match launched {
             Ok((launched, filter)) => {
                 let accompanied = self.accompany(launched, messages, &to_caller).await;
                 if let Some(filter) = filter {
@@ -94,13 +107,16 @@ impl Run {
                 (heard, "", self.look_back().await)
             }
         };
-        self.tell(swept, &hosts, &to_caller).await;
+        self.tell(found, heard.dropped, &hosts, &to_caller).await;
+        let [dropped_stdout, dropped_stderr] = heard.dropped;
         let running = heard.running;
         let outcome = Outcome {
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
             enforcement: heard.enforcement,
             ended_by: ended_by.to_owned(),
             hosts: hosts.into_iter().map(contact).collect(),
+            dropped_stdout,
+            dropped_stderr,
             end: Some(match (heard.not_started, heard.exited) {
                 (Some(reason), _) => outcome::End::NotStarted(reason),
                 (None, Some(Exited { signal: 0, code })) => outcome::End::ExitCode(code),
@@ -129,11 +145,11 @@ impl Run {
 
     /// Stays with the launcher until nothing of the run is left.
     async fn accompany(
-        &self,
+        &mut self,
         launched: Launched,
         messages: Streaming<RunRequest>,
         to_caller: &ToCaller,
-    ) -> (Heard, &'static str, Swept) {
+    ) -> (Heard, &'static str, Found) {
         let Launched {
             mut child,
             mut reports,
@@ -145,8 +161,23 @@ impl Run {
         let (signals, mut signals_in) = mpsc::channel(WAITING_SIGNALS);
         let gone = CancellationToken::new();
         let input = tokio::spawn(take_input(messages, stdin, signals, to_caller.clone(), gone.clone()));
-        let out = stdout.map(|pipe| tokio::spawn(pass_output(pipe, to_caller.clone(), run_response::Message::Stdout)));
-        let err = stderr.map(|pipe| tokio::spawn(pass_output(pipe, to_caller.clone(), run_response::Message::Stderr)));
+        let most = self.output_bytes;
+        let out = stdout.map(|pipe| {
+            tokio::spawn(pass_output(
+                pipe,
+                most,
+                to_caller.clone(),
+                run_response::Message::Stdout,
+            ))
+        });
+        let err = stderr.map(|pipe| {
+            tokio::spawn(pass_output(
+                pipe,
+                most,
+                to_caller.clone(),
+                run_response::Message::Stderr,
+            ))
+        });
 
         let mut heard = Heard::default();
         let deadline = async {
@@ -181,38 +212,58 @@ impl Run {
         }
         input.abort();
         // Before the rest of the output: a caller that takes its time must not keep open what is to be put aside.
-        let swept = self.look_back().await;
+        let found = self.look_back().await;
         // All output was written; it is passed on unless nobody is there to take it.
-        for task in [out, err].into_iter().flatten() {
+        for (task, dropped) in [out, err].into_iter().zip(&mut heard.dropped) {
+            let Some(task) = task else { continue };
             let abort = task.abort_handle();
             tokio::select! {
-                _ = task => {}
+                counted = task => *dropped = counted.unwrap_or(0),
                 () = to_caller.closed() => abort.abort(),
                 () = self.daemon.stop.cancelled() => abort.abort(),
                 () = tokio::time::sleep(OUTPUT_DEADLINE) => abort.abort(),
             }
         }
-        (heard, ended_by, swept)
+        (heard, ended_by, found)
     }
 
     /// Puts aside what has appeared under protected names. No process of the run is left.
-    async fn look_back(&self) -> Swept {
+    async fn look_back(&mut self) -> Found {
         let plan = self.order.plan.clone();
-        match tokio::task::spawn_blocking(move || sweep::sweep(&plan)).await {
-            Ok(swept) => {
+        let belongings = self.order.belongings.take();
+        let work = move || {
+            let limits = belongings.as_ref().map(Belongings::events).unwrap_or_default();
+            drop(belongings);
+            Found {
+                swept: sweep::sweep(&plan),
+                limits,
+            }
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(found) => {
                 self.order.note.done();
-                swept
+                found
             }
             // The note stays, for the next daemon.
-            Err(_) => Swept {
-                failures: vec!["the look back after the run was interrupted".to_owned()],
-                ..Swept::default()
+            Err(_) => Found {
+                swept: Swept {
+                    failures: vec!["the look back after the run was interrupted".to_owned()],
+                    ..Swept::default()
+                },
+                ..Found::default()
             },
         }
     }
 
-    /// Tells the caller what was put aside, and which hosts were refused.
-    async fn tell(&self, swept: Swept, hosts: &[HostReport], to_caller: &ToCaller) {
+    /// Tells the caller what was put aside, what was limited, and which hosts were refused.
+    async fn tell(&self, found: Found, dropped: [u64; 2], hosts: &[HostReport], to_caller: &ToCaller) {
+        let Found { swept, limits } = found;
+        let limits = limits.iter().map(|line| format!("portcullis: {line}\n"));
+        let streams = ["standard output", "standard error"].into_iter().zip(dropped);
+        let dropped = streams.filter(|(_, bytes)| *bytes > 0).map(|(stream, bytes)| {
+            let most = self.output_bytes;
+            format!("portcullis: {bytes} bytes of {stream} were dropped; {most} are passed on at most\n")
+        });
         let put_aside = swept.put_aside.iter().map(|path| {
             format!(
                 "portcullis: put aside `{}`: protected names may not appear in the sandbox\n",
@@ -221,7 +272,7 @@ impl Run {
         });
         let failures = swept.failures.iter().map(|failure| format!("portcullis: {failure}\n"));
         let refused = hosts.iter().filter_map(network::refusal_line);
-        for line in put_aside.chain(failures).chain(refused) {
+        for line in put_aside.chain(failures).chain(limits).chain(dropped).chain(refused) {
             tracing::warn!(decision = self.decision_id, line = line.trim_end(), "after a run");
             let sent = to_caller.send(Ok(message(run_response::Message::Stderr(line.into_bytes()))));
             if tokio::time::timeout(OUTPUT_DEADLINE, sent).await.is_err() {
@@ -348,20 +399,27 @@ async fn take_input(
     writer.abort();
 }
 
-/// Passes output on, as fast as the caller takes it.
+/// Passes output on, as fast as the caller takes it. What is beyond `most` bytes (0 = no limit) is read all the same, so that
+/// the command goes on. Returns how much that was.
 async fn pass_output(
     mut pipe: impl AsyncRead + Unpin,
+    most: u64,
     to_caller: ToCaller,
     kind: fn(Vec<u8>) -> run_response::Message,
-) {
+) -> u64 {
     let mut piece = Vec::with_capacity(PIECE);
+    let (mut left, mut dropped) = (if most == 0 { u64::MAX } else { most }, 0u64);
     loop {
         piece.clear();
         match pipe.read_buf(&mut piece).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {
-                if to_caller.send(Ok(message(kind(piece.clone())))).await.is_err() {
-                    return;
+            Ok(0) | Err(_) => return dropped,
+            Ok(read) => {
+                let kept = usize::try_from(left).map_or(read, |left| left.min(read));
+                piece.truncate(kept);
+                left -= kept as u64;
+                dropped += (read - kept) as u64;
+                if kept > 0 && to_caller.send(Ok(message(kind(piece.clone())))).await.is_err() {
+                    return dropped;
                 }
             }
         }
