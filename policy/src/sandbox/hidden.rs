@@ -96,7 +96,7 @@ mod tests {
                     .iter()
                     .all(|word| *word == word.to_lowercase() && !word.is_empty())
             );
-            assert!(!(entry.keys && !entry.holds.is_empty()), "{}", entry.path);
+            assert!(!entry.keys || entry.holds.is_empty(), "{}", entry.path);
         }
         assert!(table.elsewhere.iter().all(|entry| entry.folder.starts_with("~/")));
         let mut paths: Vec<_> = table.hidden.iter().map(|entry| &entry.path).collect();

@@ -558,13 +558,23 @@ impl Walk<'_> {
         let mut stdin = None;
         for redirect in redirects {
             self.budget.spend(1)?;
-            let Redirect::File { operator, target } = redirect else {
-                stdin = Some(Stdin::Given(constant::script(redirect)));
-                continue;
+            let (operator, target) = match redirect {
+                Redirect::Here { stdin: false, .. } | Redirect::HereString { stdin: false, .. } => continue,
+                Redirect::Here { .. } | Redirect::HereString { .. } => {
+                    stdin = Some(Stdin::Given(constant::script(redirect)));
+                    continue;
+                }
+                Redirect::File {
+                    operator,
+                    target,
+                    stdin: input,
+                } => {
+                    if *input {
+                        stdin = Some(Stdin::Unknown);
+                    }
+                    (operator, target)
+                }
             };
-            if *operator == RedirectOperator::Read {
-                stdin = Some(Stdin::Unknown);
-            }
             let accesses: &[Access] = match operator {
                 RedirectOperator::Read => &[Access::Read],
                 RedirectOperator::Write | RedirectOperator::Duplicate => &[Access::Write],

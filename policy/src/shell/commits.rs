@@ -61,7 +61,7 @@ fn prints(node: &Node) -> bool {
 
 /// `2>/dev/null`. With the number of its descriptor or without: what goes to a file is no output.
 fn drops_messages(redirect: &Redirect) -> bool {
-    let Redirect::File { operator, target } = redirect else {
+    let Redirect::File { operator, target, .. } = redirect else {
         return false;
     };
     *operator == RedirectOperator::Write && target.bare() == Some("/dev/null")

@@ -75,9 +75,9 @@ pub(super) fn printed(node: &Node) -> Option<String> {
 /// The text of a here-document or here-string, if it is a constant.
 pub(super) fn script(redirect: &Redirect) -> Option<String> {
     let (pieces, end) = match redirect {
-        Redirect::Here(body) => (body.get()?.as_slice(), ""),
-        Redirect::HereString(word) => (word.pieces.as_slice(), "\n"),
-        Redirect::File { .. } => return None,
+        Redirect::Here { body, stdin: true } => (body.get()?.as_slice(), ""),
+        Redirect::HereString { word, stdin: true } => (word.pieces.as_slice(), "\n"),
+        Redirect::Here { .. } | Redirect::HereString { .. } | Redirect::File { .. } => return None,
     };
     let mut text = String::new();
     for piece in pieces {

@@ -95,6 +95,17 @@ pub(super) fn read(text: &str, dialect: Dialect, budget: &mut Budget) -> (List, 
     (list, fault)
 }
 
+/// What stands before a redirection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Descriptor {
+    /// Nothing: the operator says which.
+    Default,
+    /// Standard input.
+    Input,
+    /// Another one, or a name for a new one.
+    Other,
+}
+
 /// A here-document whose body has not been reached.
 struct Pending {
     delimiter: String,
@@ -429,7 +440,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A redirection, if one comes next: the operator with the number or `{name}` before it already taken.
-    fn redirect(&mut self) -> Read<Option<Redirect>> {
+    fn redirect(&mut self, descriptor: Descriptor) -> Read<Option<Redirect>> {
         self.blanks();
         if !matches!(self.peek(), Some('<' | '>' | '&')) || self.sees("<(") || self.sees(">(") {
             return Ok(None);
@@ -438,14 +449,18 @@ impl<'a> Reader<'a> {
             // To a shell that does not know it, `a &> b c` is `a` in the background, and the program `c`.
             return Err(Fault::Syntax);
         }
+        let input = self.peek() == Some('<');
         let operator = if self.eat("<<<") {
             self.blanks();
             let word = self.word()?.ok_or(Fault::Syntax)?;
-            return Ok(Some(Redirect::HereString(word)));
+            return Ok(Some(Redirect::HereString {
+                word,
+                stdin: descriptor != Descriptor::Other,
+            }));
         } else if self.eat("<<-") {
-            return self.here(true).map(Some);
+            return self.here(true, descriptor).map(Some);
         } else if self.eat("<<") {
-            return self.here(false).map(Some);
+            return self.here(false, descriptor).map(Some);
         } else if self.eat("&>>") || self.eat("&>") || self.eat(">>") || self.eat(">|") {
             RedirectOperator::Write
         } else if self.eat("<>") {
@@ -467,7 +482,11 @@ impl<'a> Reader<'a> {
         {
             return Err(Fault::Syntax);
         }
-        Ok(Some(Redirect::File { operator, target }))
+        Ok(Some(Redirect::File {
+            operator,
+            target,
+            stdin: descriptor == Descriptor::Input || (descriptor == Descriptor::Default && input),
+        }))
     }
 
     /// Redirections after a compound command.
@@ -476,8 +495,8 @@ impl<'a> Reader<'a> {
         loop {
             self.blanks();
             let start = self.at;
-            self.descriptor()?;
-            match self.redirect()? {
+            let descriptor = self.descriptor()?;
+            match self.redirect(descriptor)? {
                 Some(redirect) => found.push(redirect),
                 None => {
                     self.at = start;
@@ -488,7 +507,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a number or `{name}` that stands directly before a redirection operator.
-    fn descriptor(&mut self) -> Read<()> {
+    fn descriptor(&mut self) -> Read<Descriptor> {
         let start = self.at;
         let named = self.peek() == Some('{');
         if named {
@@ -500,7 +519,7 @@ impl<'a> Reader<'a> {
             let is_name = is_name(self.slice(start + 1, self.at));
             if !(is_name && self.eat("}")) {
                 self.at = start;
-                return Ok(());
+                return Ok(Descriptor::Default);
             }
         } else {
             while self.peek().is_some_and(|c| c.is_ascii_digit()) {
@@ -514,10 +533,14 @@ impl<'a> Reader<'a> {
         if named && self.at != start && self.dialect == Dialect::Plain {
             return Err(Fault::Syntax);
         }
-        Ok(())
+        Ok(match self.slice(start, self.at) {
+            "" => Descriptor::Default,
+            number if number.chars().all(|c| c == '0') => Descriptor::Input,
+            _ => Descriptor::Other,
+        })
     }
 
-    fn here(&mut self, strip_tabs: bool) -> Read<Redirect> {
+    fn here(&mut self, strip_tabs: bool, descriptor: Descriptor) -> Read<Redirect> {
         if self.no_here_documents {
             return Err(Fault::Syntax);
         }
@@ -538,7 +561,10 @@ impl<'a> Reader<'a> {
             strip_tabs,
             body: Rc::clone(&body),
         });
-        Ok(Redirect::Here(body))
+        Ok(Redirect::Here {
+            body,
+            stdin: descriptor != Descriptor::Other,
+        })
     }
 
     /// Reads the bodies of all here-documents whose operators stood on the line that just ended.

@@ -220,11 +220,16 @@ pub(super) enum Redirect {
     File {
         operator: RedirectOperator,
         target: RawWord,
+        /// Whether it changes standard input, rather than another descriptor.
+        stdin: bool,
     },
     /// `<<`: the body is filled in when its lines are reached.
-    Here(Rc<OnceCell<Vec<Piece>>>),
+    Here {
+        body: Rc<OnceCell<Vec<Piece>>>,
+        stdin: bool,
+    },
     /// `<<<`.
-    HereString(RawWord),
+    HereString { word: RawWord, stdin: bool },
 }
 
 /// Which way.

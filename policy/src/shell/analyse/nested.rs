@@ -38,8 +38,8 @@ impl Walk<'_> {
     pub(super) fn redirect_pieces(&mut self, redirect: &Redirect, state: &State) -> Read<()> {
         match redirect {
             Redirect::File { target, .. } => self.raw_word(target, state),
-            Redirect::HereString(word) => self.raw_word(word, state),
-            Redirect::Here(body) => match body.get() {
+            Redirect::HereString { word, .. } => self.raw_word(word, state),
+            Redirect::Here { body, .. } => match body.get() {
                 Some(pieces) => self.pieces(pieces, state),
                 None => Ok(()),
             },

@@ -274,10 +274,10 @@ impl Reader<'_> {
         loop {
             self.blanks();
             let start = self.at;
-            self.descriptor()?;
+            let descriptor = self.descriptor()?;
             // The position before `redirect`, because it reads words of its own.
             let last_end = self.last_end;
-            if let Some(redirect) = self.redirect()? {
+            if let Some(redirect) = self.redirect(descriptor)? {
                 redirects.push(redirect);
                 self.last_end = None;
                 continue;
