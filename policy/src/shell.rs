@@ -45,6 +45,7 @@ mod wrappers;
 pub use analyse::analyse;
 pub(crate) use class::always_wraps;
 pub(crate) use hidden::hides;
+pub(crate) use options::{given, recurses};
 pub use hidden::visible;
 pub use quote::quote;
 pub use sockets::Socket;
