@@ -241,6 +241,8 @@ fn msbuild(word: &str) -> String {
         return word.to_owned();
     };
     match name.to_ascii_lowercase().as_str() {
+        // Several at once are no single harmless one.
+        "p" | "property" if value.contains([';', ',']) => format!("-p:;{value}"),
         "p" | "property" => format!("-p:{value}"),
         "l" | "logger" | "dl" | "distributedlogger" => format!("--logger={value}"),
         _ => word.to_owned(),
@@ -431,6 +433,7 @@ mod tests {
             ("jest --config='{\"globalSetup\":\"/tmp/x\"}'", Some("--config")),
             ("dotnet build /Property:PreBuildEvent=x", Some("-p")),
             ("dotnet build -p:Configuration=Release", None),
+            ("dotnet build -p:Configuration=Release\\;PreBuildEvent=x", Some("-p")),
             ("dotnet build -logger:x.dll", Some("--logger")),
         ] {
             let analysis = shell::analyse(line, &context, Limits::default());
