@@ -46,6 +46,7 @@ pub use analyse::analyse;
 pub(crate) use class::always_wraps;
 pub(crate) use hidden::hides;
 pub use hidden::visible;
+pub(crate) use options::{given, recurses};
 pub use quote::quote;
 pub use sockets::Socket;
 pub(crate) use targets::left_again;

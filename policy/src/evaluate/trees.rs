@@ -17,7 +17,7 @@ use crate::{
     },
     rule::PathVerb,
     ruleset::RuleId,
-    shell::{Access, Command, FileTarget, Word, acts},
+    shell::{self, Access, Command, FileTarget, Word, acts},
 };
 
 use super::{
@@ -32,10 +32,12 @@ struct Reader {
     letters: &'static str,
     /// Long options and words that do.
     words: &'static [&'static str],
-    /// Options whose value is a pattern for names to leave out.
-    excludes: &'static [&'static str],
+    /// It takes the options of `grep` by which names are left out.
+    as_grep: bool,
     /// It leaves out names that begin with a dot, unless one of these is there.
     hidden: &'static [&'static str],
+    /// Options whose value is a pattern: what it fits is taken, be it hidden or not.
+    globs: &'static [&'static str],
 }
 
 const fn reader(program: &'static str, letters: &'static str, words: &'static [&'static str]) -> Reader {
@@ -43,14 +45,15 @@ const fn reader(program: &'static str, letters: &'static str, words: &'static [&
         program,
         letters,
         words,
-        excludes: &[],
+        as_grep: false,
         hidden: &[],
+        globs: &[],
     }
 }
 
 const fn searcher(program: &'static str, letters: &'static str, words: &'static [&'static str]) -> Reader {
     Reader {
-        excludes: &["--exclude", "--exclude-dir"],
+        as_grep: true,
         ..reader(program, letters, words)
     }
 }
@@ -70,6 +73,7 @@ const READERS: &[Reader] = &[
     searcher("ugrep", "rR", RECURSE),
     Reader {
         hidden: &["--hidden", "--unrestricted", "--no-ignore", "-u", "-."],
+        globs: &["-g", "--glob", "--iglob"],
         ..reader("rg", "", &[])
     },
     Reader {
@@ -183,7 +187,7 @@ fn reads_below(command: &Command) -> bool {
                 || short.is_some_and(|letters| letters.contains(|c| reader.letters.contains(c)))
         }
     };
-    always || command.words.iter().skip(1).any(told)
+    always || command.words.iter().skip(1).any(told) || (reader.as_grep && shell::recurses(&command.words))
 }
 
 /// Whether a command puts folders with all that lies below somewhere else.
@@ -283,35 +287,67 @@ pub(super) fn mounts(command: &Command) -> Vec<(&str, bool)> {
     out
 }
 
-/// Names that a search is told to leave out, and the only ones it is told to take.
-fn told_apart(command: &Command) -> (Vec<Vec<Token>>, Vec<Vec<Token>>) {
-    let (mut out, mut only) = (Vec::new(), Vec::new());
-    let Some(reader) = reader_of(command).filter(|reader| !reader.excludes.is_empty()) else {
-        return (out, only);
-    };
-    let mut words = literals(command);
-    while let Some(word) = words.next() {
-        let (name, value) = match word.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (word, None),
-        };
-        let list = match name {
-            "--include" => &mut only,
-            name if reader.excludes.contains(&name) => &mut out,
+/// What a search is told about names.
+#[derive(Default)]
+struct ToldApart {
+    /// Names of files to leave out.
+    files: Vec<Vec<Token>>,
+    /// Names of folders to leave out.
+    folders: Vec<Vec<Token>>,
+    /// The only names of files to take.
+    only: Vec<Vec<Token>>,
+}
+
+/// Names that a search is told to leave out, and the only ones it is told to take. Only an option counts: a word behind
+/// `--`, or the value of another option, tells nothing.
+fn told_apart(command: &Command) -> ToldApart {
+    let mut told = ToldApart::default();
+    if !reader_of(command).is_some_and(|reader| reader.as_grep) {
+        return told;
+    }
+    for (name, value) in shell::given("grep", &command.words) {
+        let Some(value) = value else { continue };
+        let (list, value) = match name.as_str() {
+            "--include" => (&mut told.only, value.as_str()),
+            "--exclude" => (&mut told.files, value.as_str()),
+            "--exclude-dir" => (&mut told.folders, value.trim_end_matches('/')),
             _ => continue,
         };
-        let Some(value) = value.or_else(|| words.next()) else {
-            break;
-        };
-        if let [plain::Segment::One(tokens)] = plain::parse(value.trim_end_matches('/')).as_slice() {
+        if value.ends_with('/') {
+            continue;
+        }
+        if let [plain::Segment::One(tokens)] = plain::parse(value).as_slice() {
             list.push(tokens.clone());
         }
     }
     // Which of two contradicting options wins depends on their order: then neither counts.
-    if !out.is_empty() && !only.is_empty() {
-        return (Vec::new(), Vec::new());
+    if !told.files.is_empty() && !told.only.is_empty() {
+        told.files.clear();
+        told.only.clear();
     }
-    (out, only)
+    told
+}
+
+/// The patterns of a search that takes what they fit, be it hidden or not; `None` stands for one that is not known.
+fn taken(reader: &Reader, command: &Command) -> Vec<Option<Vec<Token>>> {
+    let globs = shell::given(reader.program, &command.words).into_iter();
+    let globs = globs.filter(|(name, _)| reader.globs.contains(&name.as_str()));
+    globs
+        .filter(|(_, value)| value.as_ref().is_none_or(|value| !value.starts_with('!')))
+        .flat_map(|(_, value)| {
+            // Which names braces and classes stand for is not looked at.
+            let Some(value) = value.filter(|value| !value.contains(['{', '[', '\\'])) else {
+                return vec![None];
+            };
+            let segments = plain::parse(&value.to_lowercase());
+            let last = segments.len();
+            let each = segments.into_iter().zip(1..).filter_map(|(segment, at)| match segment {
+                plain::Segment::One(tokens) => Some(Some(tokens)),
+                plain::Segment::Deep => (at == last).then_some(None),
+            });
+            each.collect()
+        })
+        .collect()
 }
 
 impl World<'_> {
@@ -476,30 +512,25 @@ impl World<'_> {
 pub(super) struct Names<'a> {
     /// `None`: anything.
     tree: Option<&'a Tree>,
-    leaves_out: Vec<Vec<Token>>,
-    only: Vec<Vec<Token>>,
+    told: ToldApart,
     sees_hidden: bool,
+    taken: Vec<Option<Vec<Token>>>,
     steps: &'a mut usize,
 }
 
 impl<'a> Names<'a> {
     fn new(command: &Command, tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
-        let (leaves_out, only) = told_apart(command);
-        let sees_hidden = reader_of(command).is_none_or(|reader| {
-            let told = |word: &str| {
-                let cluster = word.starts_with("-u") || word.starts_with("-.") || word.starts_with("-U");
-                reader
-                    .hidden
-                    .iter()
-                    .any(|own| word == *own || (own.len() == 2 && cluster))
-            };
-            reader.hidden.is_empty() || literals(command).any(told)
+        let reader = reader_of(command);
+        let sees_hidden = reader.is_none_or(|reader| {
+            let given = shell::given(reader.program, &command.words);
+            let told = |(name, _): &(String, Option<String>)| reader.hidden.contains(&name.as_str());
+            reader.hidden.is_empty() || given.iter().any(told)
         });
         Self {
             tree,
-            leaves_out,
-            only,
+            told: told_apart(command),
             sees_hidden,
+            taken: reader.map(|reader| taken(reader, command)).unwrap_or_default(),
             steps,
         }
     }
@@ -508,19 +539,19 @@ impl<'a> Names<'a> {
     pub(super) fn all(tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
         Self {
             tree,
-            leaves_out: Vec::new(),
-            only: Vec::new(),
+            told: ToldApart::default(),
             sees_hidden: true,
+            taken: Vec::new(),
             steps,
         }
     }
 
     /// Whether a name that the tokens cover may be there.
     fn has(&mut self, tokens: &[Token], as_folder: bool, excepted: &dyn Fn(&str) -> bool) -> bool {
-        if tokens.first() == Some(&Token::Char('.')) && !self.sees_hidden {
+        if tokens.first() == Some(&Token::Char('.')) && !self.sees_hidden && !self.is_taken(tokens) {
             return false;
         }
-        let taken = |own: &[Token]| as_folder || self.only.is_empty() || meets_any(own, &self.only);
+        let told = &self.told;
         let certain: Option<String> = tokens
             .iter()
             .map(|token| match token {
@@ -528,28 +559,51 @@ impl<'a> Names<'a> {
                 Token::Any | Token::Star => None,
             })
             .collect();
-        let counts = |name: &str, own: &[Token]| {
-            !meets_any(own, &self.leaves_out) && taken(own) && (as_folder || !excepted(name))
+        // A folder that is left out is left out with all below; what is taken are files.
+        let folder_counts = |own: &[Token]| !meets_any(own, &told.folders);
+        let file_counts = |name: &str, own: &[Token]| {
+            !meets_any(own, &told.files) && (told.only.is_empty() || meets_any(own, &told.only)) && !excepted(name)
         };
         let Some(tree) = self.tree else {
-            return certain.is_none_or(|name| counts(&name, tokens)) && taken(tokens);
+            return certain.is_none_or(|name| folder_counts(tokens) || (!as_folder && file_counts(&name, tokens)));
         };
-        let sets = [Some(&tree.folders), (!as_folder).then_some(&tree.files)];
         if let Some(name) = certain {
             *self.steps += 1;
-            return sets.into_iter().flatten().any(|names| names.contains(&name)) && counts(&name, tokens);
+            return tree.folders.contains(&name) && folder_counts(tokens) && (as_folder || !excepted(&name))
+                || !as_folder && tree.files.contains(&name) && file_counts(&name, tokens);
         }
-        for name in sets.into_iter().flatten().flatten() {
+        let folders = tree.folders.iter().map(|name| (name, true));
+        let files = tree.files.iter().filter(|_| !as_folder).map(|name| (name, false));
+        for (name, is_folder) in folders.chain(files) {
             *self.steps += 1;
             if *self.steps > MAX_STEPS {
                 return true;
             }
             let own: Vec<Token> = name.chars().map(Token::Char).collect();
-            if plain::segment_meets(tokens, &own) && counts(name, &own) {
+            let counts = if is_folder {
+                folder_counts(&own) && (as_folder || !excepted(name))
+            } else {
+                file_counts(name, &own)
+            };
+            if plain::segment_meets(tokens, &own) && counts {
                 return true;
             }
         }
         false
+    }
+
+    /// Whether a pattern of the command takes a hidden name that the tokens cover.
+    fn is_taken(&self, tokens: &[Token]) -> bool {
+        let lower = tokens.iter().map(|token| match token {
+            Token::Char(c) => Token::Char(c.to_lowercase().next().unwrap_or(*c)),
+            other => *other,
+        });
+        let lower: Vec<Token> = lower.collect();
+        let fits = |taken: &Option<Vec<Token>>| match taken {
+            Some(pattern) => plain::segment_meets(pattern, &lower),
+            None => true,
+        };
+        self.taken.iter().any(fits)
     }
 }
 

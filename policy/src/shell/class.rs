@@ -3,7 +3,7 @@
 //! Which commands need no rule follows what Claude Code was seen to run without one; when in doubt, it is "anything else".
 
 use super::{
-    CommandClass, Word, dots, git,
+    CommandClass, Word, dots, executing, git,
     options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
@@ -169,6 +169,15 @@ impl Escape {
 
 /// The first option that makes the command run another program or write elsewhere.
 pub(super) fn escape(words: &[Word]) -> Option<Escape> {
+    own_escape(words).or_else(|| {
+        // What `npx` runs is judged by itself; its options stand in the table of what they execute.
+        let wraps = words.first().and_then(Word::literal).is_some_and(always_wraps);
+        own_escape(&executing::handed(words).filter(|_| !wraps)?)
+    })
+}
+
+/// The escape among the words of the program itself.
+fn own_escape(words: &[Word]) -> Option<Escape> {
     let (program, arguments) = words.split_first()?;
     let name = base_name(program.literal()?);
     if name == "git" {

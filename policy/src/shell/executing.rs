@@ -185,16 +185,84 @@ pub(super) fn code(command: &Command) -> Vec<&str> {
 /// The first option of a command that runs something; `None` if there is none that is known. `inside` says of a place that
 /// is named from the root or the home folder whether it lies in the project.
 pub(super) fn option(command: &Command, inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
-    let (name, from) = behind_module(&command.words)?;
+    let own = option_among(&command.words, inside);
+    own.or_else(|| option_among(&handed(&command.words)?, inside))
+}
+
+/// The command that a program runs with words of its own line: what stands behind `--` of `cmake --build` is for make, of
+/// `gh repo clone` for git, and what `npx` runs takes the words behind its name.
+pub(super) fn handed(words: &[Word]) -> Option<Vec<Word>> {
+    let is = |at: usize, text: &str| words.get(at).and_then(Word::literal) == Some(text);
+    let behind = || {
+        let dashes = words.iter().position(|word| word.literal() == Some("--"))?;
+        words.get(dashes + 1..)
+    };
+    let with = |program: &[&str], rest: &[Word]| -> Vec<Word> {
+        let program = program.iter().map(|word| Word::Literal((*word).to_owned()));
+        program.chain(rest.iter().cloned()).collect()
+    };
+    match base_name(words.first()?.literal()?) {
+        "cmake" if words.iter().any(|word| word.literal() == Some("--build")) => Some(with(&["make"], behind()?)),
+        "gh" if is(1, "repo") && is(2, "clone") => Some(with(&["git", "clone"], behind()?)),
+        "npx" | "pnpx" | "bunx" => {
+            let mut at = 1;
+            while let Some(text) = words.get(at).and_then(Word::literal) {
+                if !text.starts_with('-') {
+                    let version = text.get(1..).and_then(|rest| rest.find('@'));
+                    let tool = version.and_then(|at| text.get(..=at)).unwrap_or(text);
+                    return Some(with(&[tool], words.get(at + 1..).unwrap_or_default()));
+                }
+                at += if NPX_VALUES.contains(&text) { 2 } else { 1 };
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+/// Options of `npx` whose value is the next word.
+const NPX_VALUES: &[&str] = &[
+    "-p",
+    "-w",
+    "-c",
+    "--package",
+    "--workspace",
+    "--call",
+    "--userconfig",
+    "--cache",
+    "--registry",
+];
+
+/// A switch of MSBuild in one spelling: `/Property:X=y` and `--property:X=y` are `-p:X=y`.
+fn msbuild(word: &str) -> String {
+    let bare = word.trim_start_matches(['-', '/']);
+    let dashes = word.len() - bare.len();
+    let Some((name, value)) = bare.split_once(':').filter(|_| dashes > 0) else {
+        return word.to_owned();
+    };
+    match name.to_ascii_lowercase().as_str() {
+        // Several at once are no single harmless one.
+        "p" | "property" if value.contains([';', ',']) => format!("-p:;{value}"),
+        "p" | "property" => format!("-p:{value}"),
+        "l" | "logger" | "dl" | "distributedlogger" => format!("--logger={value}"),
+        _ => word.to_owned(),
+    }
+}
+
+fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+    let all = words;
+    let (name, from) = behind_module(all)?;
     let program = PROGRAMS.find(name)?;
     // What stands behind `--` is for the script or test. A word that is only known at run time is no option here.
-    let words: Vec<String> = command
-        .words
+    let words: Vec<String> = all
         .iter()
         .skip(from)
         .map(|word| word.literal().unwrap_or_default())
         .take_while(|word| *word != "--")
         .map(|word| {
+            if matches!(name, "dotnet" | "msbuild") {
+                return msbuild(word);
+            }
             let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
             let own = letters.map(|letters| letters.trim_start_matches(|c| program.joined.contains(c)));
             own.filter(|own| !own.is_empty())
@@ -202,10 +270,13 @@ pub(super) fn option(command: &Command, inside: &dyn Fn(&str) -> bool) -> Option
         })
         .collect();
     let is_below = |place: &str| {
+        // The settings themselves instead of a file of them: `--config='{…}'`.
+        if place.trim_start().starts_with('{') {
+            return false;
+        }
         is_below(place) || (place.starts_with(['/', '~']) && place.split('/').all(|name| name != "..") && inside(place))
     };
-    let begun: Vec<&str> = command
-        .words
+    let begun: Vec<&str> = all
         .iter()
         .skip(from)
         .filter_map(|word| match word {
@@ -225,7 +296,7 @@ pub(super) fn option(command: &Command, inside: &dyn Fn(&str) -> bool) -> Option
         }
     }
     // Letters that are joined: `make -Bf-`. Which of them takes a value is for the table of programs.
-    let joined = joined(name, command.words.get(from..).unwrap_or_default());
+    let joined = joined(name, all.get(from..).unwrap_or_default());
     words.iter().enumerate().find_map(|(at, word)| {
         let given = |option: &str| {
             if let Some(value) = value(word, option) {
@@ -355,6 +426,15 @@ mod tests {
             ("npm --script-shell\"$X\" test", Some("--script-shell")),
             ("npm --workspaces$X test", None),
             ("echo --config", None),
+            ("cmake --build b -- -f /tmp/x", Some("-f")),
+            ("cmake --build b -- -j4 all", None),
+            ("npx -y jest@29 --globalSetup=/tmp/x", Some("--globalSetup")),
+            ("npx jest src", None),
+            ("jest --config='{\"globalSetup\":\"/tmp/x\"}'", Some("--config")),
+            ("dotnet build /Property:PreBuildEvent=x", Some("-p")),
+            ("dotnet build -p:Configuration=Release", None),
+            ("dotnet build -p:Configuration=Release\\;PreBuildEvent=x", Some("-p")),
+            ("dotnet build -logger:x.dll", Some("--logger")),
         ] {
             let analysis = shell::analyse(line, &context, Limits::default());
             assert_eq!(

@@ -154,7 +154,8 @@ impl<'a> Call<'a> {
                 ];
                 let skip = usize::from(!self.parsed.has(&given));
                 let looks_below = matches!(self.name, "rg" | "fd" | "fdfind" | "ag" | "ack")
-                    || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
+                    || self.parsed.has(&["-r", "-R", "--recursive", "--dereference-recursive"])
+                    || self.searches_folders();
                 let in_place = |value: &Attached| {
                     self.value_field(value)
                         .is_some_and(|field| field.text().is_some_and(|text| text == "inplace"))
@@ -215,6 +216,13 @@ impl<'a> Call<'a> {
             }
             Shape::Special => self.special(),
         }
+    }
+
+    /// `grep -d recurse`, whose action may be cut short.
+    fn searches_folders(&self) -> bool {
+        let given = self.values(&["-d", "--directories"]);
+        let mut actions = given.iter().filter_map(|value| self.value_field(value));
+        self.name.ends_with("grep") && actions.any(|field| field.text().is_none_or(options::is_recursion))
     }
 
     fn values(&self, options: &[&str]) -> Vec<Attached> {

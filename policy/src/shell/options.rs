@@ -3,7 +3,7 @@
 //! An option wrongly taken for one with a value hides the word after it, and so a file or a program. Hence an
 //! abbreviated long option (`--out`) gives its value *and* leaves the next word an operand.
 
-use super::{Word, data};
+use super::{Word, data, programs};
 
 /// Which options of a program take a value.
 #[derive(Clone, Copy, Debug, Default)]
@@ -293,6 +293,38 @@ fn short_options(text: &str, known: bool, spec: Spec, parsed: &mut Parsed, waiti
             value: if known { Attached::Nothing } else { Attached::Unknown },
         });
     }
+}
+
+/// The options of a command as the table knows those of `program`, in their order, each with its value: `None` where that is
+/// only known at run time, empty where it has none.
+pub(crate) fn given(program: &str, words: &[Word]) -> Vec<(String, Option<String>)> {
+    let spec = programs::find(program).map(|entry| entry.spec).unwrap_or_default();
+    let arguments = words.get(1..).unwrap_or_default();
+    let options = parse(arguments, spec).options.into_iter();
+    options
+        .map(|found| {
+            let value = match found.value {
+                Attached::Nothing => Some(String::new()),
+                Attached::Text(text) => Some(text),
+                Attached::Word(at) => arguments.get(at).and_then(Word::literal).map(str::to_owned),
+                Attached::Unknown => None,
+            };
+            (found.name, value)
+        })
+        .collect()
+}
+
+/// Whether a value of `-d` or `--directories` of `grep` tells it to go through folders: it takes the beginning of the word.
+pub(super) fn is_recursion(value: &str) -> bool {
+    !value.is_empty() && "recurse".starts_with(value)
+}
+
+/// Whether the words of a `grep` tell it by the name of an action to go through folders; so does one that is not known.
+pub(crate) fn recurses(words: &[Word]) -> bool {
+    given("grep", words).iter().any(|(name, value)| {
+        let named = name == "-d" || (name.len() > 3 && "--directories".starts_with(name.as_str()));
+        named && value.as_deref().is_none_or(is_recursion)
+    })
 }
 
 #[cfg(test)]

@@ -85,6 +85,12 @@ impl<'a> Files<'a> {
         );
     }
 
+    /// The files that a pattern names, as the shell would expand it.
+    pub(super) fn pattern(&mut self, text: &str, access: Access) {
+        let text = text.to_owned();
+        self.text(&Text { text, glob: true }, access);
+    }
+
     /// The files whose names begin with a text: the pieces that `split` writes.
     pub(super) fn beginning(&mut self, text: &str, access: Access) {
         let mut glob = String::new();

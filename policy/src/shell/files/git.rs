@@ -3,18 +3,138 @@
 //! What of git only looks, and which options run other programs, is in `shell/git.rs`.
 
 use super::{Access, Call, FROM_A_LIST, Field, is, options::Attached};
-use crate::shell::{git, options};
+use crate::shell::{Word, git, options};
+
+/// Most colons of a word behind which a path is looked for.
+const MOST_COLONS: usize = 16;
+
+/// How deep below its own place the wildcard of a pathspec is followed.
+const MOST_FOLDERS: usize = 4;
+
+/// A pathspec of git, without its magic.
+struct Pathspec<'t> {
+    path: &'t str,
+    /// It begins at the top of the repository.
+    top: bool,
+    /// Small and capital letters are the same.
+    icase: bool,
+    /// Its wildcards are letters like others.
+    literal: bool,
+}
+
+impl<'t> Pathspec<'t> {
+    /// `None` for one that leaves files out.
+    fn read(text: &'t str) -> Option<Self> {
+        let mut read = Self {
+            path: text,
+            top: false,
+            icase: false,
+            literal: false,
+        };
+        let Some(behind) = text.strip_prefix(':') else {
+            return Some(read);
+        };
+        // `:(top,icase)path`
+        if let Some((words, path)) = behind.strip_prefix('(').and_then(|words| words.split_once(')')) {
+            read.path = path;
+            for word in words.split(',') {
+                match word {
+                    "top" => read.top = true,
+                    "icase" => read.icase = true,
+                    "literal" => read.literal = true,
+                    "exclude" => return None,
+                    _ => {}
+                }
+            }
+            return Some(read);
+        }
+        // `:/path`
+        let path = behind.trim_start_matches(['/', '!', '^']);
+        let magic = behind.strip_suffix(path).unwrap_or_default();
+        if magic.contains(['!', '^']) {
+            return None;
+        }
+        read.top = magic.contains('/');
+        read.path = path.strip_prefix(':').unwrap_or(path);
+        Some(read)
+    }
+}
+
+/// The patterns of the shell for what a pathspec covers; none if it has no wildcard. Those of git also match a dot at the
+/// beginning of a name, and `*` a slash. Too many names rather than too few.
+fn patterns(path: &str, icase: bool, literal: bool) -> Vec<String> {
+    let mut pattern = String::new();
+    let mut class = false;
+    for c in path.chars() {
+        match c {
+            '*' | '?' if literal => pattern.extend(['\\', c]),
+            '[' if !literal && !class => {
+                class = true;
+                pattern.push('?');
+            }
+            ']' if class => class = false,
+            _ if class => {}
+            c if icase && c.is_alphabetic() => pattern.push('?'),
+            c => pattern.push(c),
+        }
+    }
+    let wild = |text: &str| text.replace("\\*", "").replace("\\?", "").contains(['*', '?']);
+    if !wild(&pattern) {
+        return Vec::new();
+    }
+    let (folder, last) = pattern.rsplit_once('/').unwrap_or(("", &pattern));
+    let mut names = vec![last.to_owned()];
+    let rest = last.trim_start_matches('*');
+    if rest.len() < last.len() && !rest.is_empty() {
+        names.extend([rest.to_owned(), format!(".*{rest}")]);
+    } else if let Some(rest) = last.strip_prefix('?').filter(|rest| !rest.is_empty()) {
+        names.push(format!(".{rest}"));
+    }
+    let mut out: Vec<String> = Vec::new();
+    let known: Vec<&str> = folder.split('/').take_while(|segment| !wild(segment)).collect();
+    for name in names {
+        out.push(if folder.is_empty() && !pattern.starts_with('/') {
+            name.clone()
+        } else {
+            format!("{folder}/{name}")
+        });
+        if pattern.contains('*') && (last.starts_with('*') || wild(folder)) {
+            let known = known.join("/");
+            let begin = if known.is_empty() && !pattern.starts_with('/') {
+                String::new()
+            } else {
+                format!("{known}/")
+            };
+            // Folders whose names begin with a dot are left to the pattern itself: `*.rs` means none of them.
+            let deeper = (1..=MOST_FOLDERS).map(|depth| format!("{begin}{}{name}", "*/".repeat(depth)));
+            out.extend(deeper);
+        }
+    }
+    out
+}
+
+fn is_pattern(word: &Word) -> bool {
+    matches!(word, Word::Dynamic { pattern: true, .. })
+}
 
 impl Call<'_> {
     pub(super) fn git(&mut self) {
         let words = self.arguments.iter().map(|field| &field.word);
-        let git::Split { folder, verb, rest, .. } = git::split(words);
+        let git::Split {
+            globals,
+            folder,
+            verb,
+            rest,
+        } = git::split(words);
+        let icase = globals.contains(&"--icase-pathspecs");
         let Some(verb) = verb else { return };
         self.files.base = folder.and_then(|number| self.argument(number)).cloned();
         // The same letter takes a value with one verb and none with another.
         let (short, attached) = match verb {
             "log" | "show" | "whatchanged" | "shortlog" => ("nGSLU", "CMBO"),
-            "diff" => ("GSLU", "CMBO"),
+            "diff" | "diff-index" | "diff-files" | "diff-tree" => ("GSLU", "CMBO"),
+            "stash" => ("mGSLU", "CMBO"),
+            "commit" => ("mCcFt", "Su"),
             "blame" | "annotate" => ("LS", "CMU"),
             "cat-file" | "rm" | "mv" | "hash-object" => ("", ""),
             "grep" => ("efmABC", "O"),
@@ -76,7 +196,17 @@ impl Call<'_> {
         }
         match verb {
             // A revision, or a path, or `revision:path`.
-            "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" | "fast-export" => {
+            "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" | "fast-export"
+            | "whatchanged" | "diff-index" | "diff-files" | "diff-tree" | "stash" | "reflog" => {
+                // Making or taking a stash shows nothing.
+                if verb == "stash" && !operands.first().is_some_and(|field| is(&field.word, "show")) {
+                    self.files.base = None;
+                    return;
+                }
+                // The names of what is shown come from the input.
+                if verb == "cat-file" && parsed.has(&["--batch", "--batch-command"]) {
+                    self.files.unknown(FROM_A_LIST, Access::Read);
+                }
                 // `-L :function:file`, `-L 1,9:file`.
                 for value in parsed.values(&["-L"]) {
                     if let Attached::Text(text) = value
@@ -92,20 +222,36 @@ impl Call<'_> {
                         self.files.name(file, Access::Read);
                     }
                 }
-                for field in &operands {
+                let pattern_first = verb == "grep" && !parsed.has(&["-e", "-f", "--file"]);
+                for (rank, field) in operands.iter().enumerate() {
                     let Some(text) = field.text() else {
+                        let source = field.source.as_str();
+                        // `**/.env`: what the shell leaves of it, git expands.
+                        if is_pattern(&field.word) && !source.contains(['$', '`', '"', '\'', '\\', '{']) {
+                            self.pathspec(source, icase);
+                            continue;
+                        }
                         // `$(git rev-parse HEAD):.env`: the revision is not known, the path is.
-                        let path = field.source.rsplit_once(':').map_or("", |(_, path)| path);
+                        let path = source.rsplit_once(':').map_or("", |(_, path)| path);
                         if !path.contains(['$', '`', '"', '\'', '\\', ')', '}']) {
                             self.files.name(path, Access::Read);
                         }
                         continue;
                     };
-                    let path = text.split_once(':').map_or(text, |(_, path)| path);
-                    let path = path.trim_start_matches(":/");
+                    // A revision may hold colons of its own, and `:0:path` has a stage.
+                    let magic = text.starts_with(":/") || text.starts_with(":(");
+                    for (at, _) in text.match_indices(':').take(MOST_COLONS) {
+                        if at == 0 && magic {
+                            continue;
+                        }
+                        self.files.name(text.get(at + 1..).unwrap_or_default(), Access::Read);
+                    }
                     // A word such as `main` may be a file too, but a file of that name is no secret of its own.
-                    if text.contains(':') || path.contains(['.', '/']) {
-                        self.files.name(path, Access::Read);
+                    if !text.contains(':') && text.contains(['.', '/']) {
+                        self.files.name(text, Access::Read);
+                    }
+                    if rank > 0 || !pattern_first {
+                        self.pathspec(text, icase);
                     }
                 }
                 // The text that is told apart line by line.
@@ -255,6 +401,36 @@ impl Call<'_> {
             _ => {}
         }
         self.files.base = None;
+    }
+
+    /// What a pathspec names beside the file of that very name: git expands its wildcards and its magic itself.
+    fn pathspec(&mut self, text: &str, icase: bool) {
+        let Some(Pathspec {
+            path,
+            top,
+            icase: own_icase,
+            literal,
+        }) = Pathspec::read(text)
+        else {
+            return;
+        };
+        let base = self.files.base.clone();
+        let folders = if top && base.is_some() {
+            vec![base.clone(), None]
+        } else {
+            vec![base.clone()]
+        };
+        let patterns = patterns(path, icase || own_icase, literal);
+        for folder in folders {
+            self.files.base = folder;
+            if patterns.is_empty() && (top || path != text) {
+                self.files.name(path, Access::Read);
+            }
+            for pattern in &patterns {
+                self.files.pattern(pattern, Access::Read);
+            }
+        }
+        self.files.base = base;
     }
 
     fn git_output(&mut self, value: &Attached, arguments: &[Field]) {
