@@ -125,7 +125,7 @@ impl Judge<'_> {
                 FileTarget::Path(path)
                     if command.program() != Some("cd") && access.through.iter().any(|folder| self.is_link(folder)) =>
                 {
-                    self.not_known(path.as_str(), access.access, cover)
+                    self.astray(path.as_str(), access.access, cover)
                 }
                 FileTarget::Path(path) => self.path(path, access.access, cover),
                 FileTarget::Unknown(source) => self.not_known(source, access.access, cover),

@@ -1,7 +1,7 @@
 //! What happens to one file, in the plainest code: every rule is asked about the path as named and where it really leads.
 
 use portcullis_policy::{
-    AbsPath, Effect, Mode, Verdict, credentials,
+    AbsPath, DecidedBy, Effect, Mode, Verdict, credentials,
     facts::PathKind,
     mode::{ActionClass, Guard, is_below_plans},
     protected,
@@ -166,7 +166,7 @@ impl Judge<'_> {
         let ups = (0..segments.len()).filter(|at| segments[*at] == "..");
         let mut left = ups.map(|at| self.resolve(&segments[..at].join("/")));
         if left.any(|folder| self.is_link(&folder)) {
-            let by_links = self.not_known(text, access, cover);
+            let by_links = self.astray(text, access, cover);
             if by_links.verdict > by_words.verdict {
                 return by_links;
             }
@@ -259,6 +259,17 @@ impl Judge<'_> {
     }
 
     /// An access to a path that is only known when the line runs.
+    /// A path that may lead elsewhere than its words say: nobody writes there without a person's yes, as it may be protected.
+    pub(crate) fn astray(&self, source: &str, access: Access, cover: Cover) -> Part {
+        let part = self.not_known(source, access, cover);
+        let lets_write = access != Access::Read && (part.verdict, part.by) == (Verdict::Allow, DecidedBy::Mode);
+        if lets_write {
+            self.mode(ActionClass::Protected)
+        } else {
+            part
+        }
+    }
+
     pub(crate) fn not_known(&self, source: &str, access: Access, cover: Cover) -> Part {
         if access != Access::Read {
             let words: String = source.chars().filter(|c| *c != '"').collect();
