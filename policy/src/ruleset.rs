@@ -15,7 +15,7 @@ use crate::{
     path::DenialText,
     protected::Switches,
     rule::{Matcher, PathVerb},
-    sandbox::{self, EffectiveSandbox, Said},
+    sandbox::{self, EffectiveSandbox, PlacedPath, Said},
 };
 
 pub(crate) use index::{Bases, Index, RuleId};
@@ -30,7 +30,7 @@ pub struct EffectiveRuleset {
     /// The folders that `/x` stands for in their documents, each once; `None` = the workspace root.
     places: Vec<Option<AbsPath>>,
     index: Index,
-    directories: Vec<Directory>,
+    directories: Vec<PlacedPath>,
     permitted_modes: Option<Vec<Mode>>,
     /// Modes that an agent's own file forbids, and its name.
     forbidden_modes: Vec<(Mode, Arc<str>)>,
@@ -65,13 +65,6 @@ pub(crate) struct InForce<'r> {
     pub(crate) rule: &'r Rule,
     /// Which of [`EffectiveRuleset::places`].
     pub(crate) place: usize,
-}
-
-/// A further folder of the workspace, as a document names it.
-#[derive(Clone, Debug)]
-struct Directory {
-    text: String,
-    folder: Option<AbsPath>,
 }
 
 impl EffectiveRuleset {
@@ -135,7 +128,7 @@ impl EffectiveRuleset {
                 rule.effect != Effect::Allow || counts(document)
             });
             if counts(document) {
-                directories.extend(settings.additional_directories.iter().map(|text| Directory {
+                directories.extend(settings.additional_directories.iter().map(|text| PlacedPath {
                     text: text.clone(),
                     folder: folder.clone(),
                 }));
@@ -288,13 +281,6 @@ impl EffectiveRuleset {
         &self.sandbox
     }
 
-    /// What no command in the sandbox can read: every deny rule on reading that names paths and always holds, and every line of
-    /// an ignore list. A rule that holds only under a condition is left to the decision.
-    #[must_use]
-    pub fn read_denials(&self) -> &[DenialText] {
-        &self.sandbox.ruled_out
-    }
-
     /// What of the protection of paths the team has switched off.
     pub(crate) fn protection(&self) -> Switches {
         self.protection
@@ -328,10 +314,7 @@ impl EffectiveRuleset {
     pub(crate) fn directories(&self, root: &AbsPath, home: Option<&AbsPath>) -> Vec<AbsPath> {
         self.directories
             .iter()
-            .filter_map(|directory| match directory.text.strip_prefix("~/") {
-                Some(rest) => Some(home?.join(rest)),
-                None => Some(directory.folder.as_ref().unwrap_or(root).join(&directory.text)),
-            })
+            .filter_map(|directory| directory.resolve(root, home))
             .filter(|folder| *folder != AbsPath::root())
             .collect()
     }
@@ -360,7 +343,8 @@ impl EffectiveRuleset {
     }
 }
 
-/// The denials that rules are, each once.
+/// What no command in the sandbox can read, each once: every deny rule on reading that names paths and always holds, and every
+/// line of an ignore list. A rule that holds only under a condition is left to the decision.
 fn ruled_out<'r>(rules: impl Iterator<Item = InForce<'r>>, places: &[Option<AbsPath>]) -> Vec<DenialText> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();

@@ -308,8 +308,8 @@ pub struct FileAccess {
     /// By a redirection, rather than as an operand.
     pub redirection: bool,
     /// Folders that the path, as it is written, enters and leaves again by `..`: where one of them is a link, the path does
-    /// not lead where its words say.
-    pub through: Vec<AbsPath>,
+    /// not lead where its words say. `None` if they are too many to follow, so that it can lead anywhere.
+    pub through: Option<Vec<AbsPath>>,
 }
 
 /// Which file.

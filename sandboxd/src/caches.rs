@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::launch::places::CACHE;
 use crate::trust::Trust;
+use crate::variables;
 
 /// When a cache is redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +223,7 @@ pub const TABLE: &[Cache] = &[
 /// Points the tools to the place of caches. `read_write` is what of the host may be written.
 #[must_use]
 pub fn redirected(mut environment: Vec<Vec<u8>>, read_write: &[Vec<u8>], shared: bool) -> Vec<Vec<u8>> {
-    let home = value_of(&environment, "HOME").map(|home| PathBuf::from(OsStr::from_bytes(home)));
+    let home = variables::value_of(&environment, "HOME").map(|home| PathBuf::from(OsStr::from_bytes(home)));
     let is_writable = |place: &str| {
         let place = home.as_ref().map(|home| home.join(place));
         let place = place.map(|place| place.canonicalize().unwrap_or(place));
@@ -234,7 +235,7 @@ pub fn redirected(mut environment: Vec<Vec<u8>>, read_write: &[Vec<u8>], shared:
     for cache in TABLE {
         let applies = shared || (cache.when == When::Always && !is_writable(cache.home));
         if applies {
-            set(
+            variables::set(
                 &mut environment,
                 cache.variable,
                 &format!("{}{CACHE}/{}", cache.before, cache.place),
@@ -242,20 +243,6 @@ pub fn redirected(mut environment: Vec<Vec<u8>>, read_write: &[Vec<u8>], shared:
         }
     }
     environment
-}
-
-/// Sets a variable, whatever it was.
-pub fn set(environment: &mut Vec<Vec<u8>>, name: &str, value: &str) {
-    environment.retain(|variable| value_in(variable, name).is_none());
-    environment.push(format!("{name}={value}").into_bytes());
-}
-
-fn value_of<'a>(environment: &'a [Vec<u8>], name: &str) -> Option<&'a [u8]> {
-    environment.iter().find_map(|variable| value_in(variable, name))
-}
-
-fn value_in<'a>(variable: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }
 
 /// The folder name of the trust domain that a workspace of these folders (real paths) belongs to. What cannot be told to be
@@ -288,7 +275,7 @@ mod tests {
     use super::*;
 
     fn text(environment: &[Vec<u8>], name: &str) -> Option<String> {
-        value_of(environment, name).map(|value| String::from_utf8_lossy(value).into_owned())
+        variables::value_of(environment, name).map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
     #[test]

@@ -29,3 +29,4 @@ pub mod sys;
 pub mod temporary;
 pub mod trust;
 pub mod upstream;
+pub mod variables;

@@ -3,6 +3,8 @@
 //! Everything is resolved here, once, on the host as it is now: the launcher only mounts real paths and refuses those that
 //! have changed since.
 
+mod links;
+
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,14 @@ pub enum Unpreparable {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// A path that a command could make lead elsewhere.
+    #[error("`{}` is reached through the link `{}`, which a command can replace; name the place that it leads to", path.display(), link.display())]
+    Replaceable {
+        /// The path, as a document names it.
+        path: PathBuf,
+        /// The link.
+        link: PathBuf,
     },
     /// A hidden path contains the workspace.
     #[error("the hidden path `{}` contains the workspace", .0.display())]
@@ -107,12 +117,9 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     if profile.refuse_root && rustix::process::geteuid().is_root() {
         return Err(Unpreparable::RootOwner);
     }
-    let read_only = profile.read_only_paths.iter().map(PathBuf::from);
     let mut visible: Vec<PathBuf> = extras
         .read_only
         .iter()
-        .cloned()
-        .chain(read_only)
         .filter_map(|path| path.canonicalize().ok())
         .collect();
     let mut read_write: Vec<PathBuf> = match profile.workspace() {
@@ -138,6 +145,25 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     }
     read_write.sort();
     read_write.dedup();
+    let changeable: Vec<PathBuf> = roots.iter().chain(&read_write).cloned().collect();
+    let read_only = profile.read_only_paths.iter();
+    for path in profile.read_write_paths.iter().chain(read_only.clone()).map(Path::new) {
+        if let Some(link) = links::replaceable(path, &changeable) {
+            return Err(Unpreparable::Replaceable {
+                path: path.to_path_buf(),
+                link,
+            });
+        }
+    }
+    for path in read_only {
+        let Ok(real) = Path::new(path).canonicalize() else {
+            continue;
+        };
+        // Outside of what is writable it would only show what is private otherwise, and that is for those to say who may widen.
+        if protect::is_within(&real, &read_write) || profile.revealed_paths.contains(path) {
+            visible.push(real);
+        }
+    }
 
     for path in roots.iter().chain(&read_write) {
         if crate::launch::mounts::is_special(path) {

@@ -197,3 +197,55 @@ async fn a_profile_that_is_not_understood_runs_nothing() {
     assert_eq!(finished.code(), Some(0));
     assert_eq!(finished.started.unwrap().missing.len(), 1);
 }
+
+/// A file of the host below a folder that is private inside.
+fn below_tmp() -> std::path::PathBuf {
+    std::path::PathBuf::from(format!("/tmp/portcullis-shown-{}", std::process::id()))
+}
+
+/// An untrusted project can name read-only paths, and must not bring in with them what is private otherwise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_path_shows_what_is_private_only_if_it_is_granted() {
+    let host = Host::start().await;
+    std::fs::write(below_tmp(), "of the host\n").unwrap();
+    let shown = below_tmp().to_string_lossy().into_owned();
+    host.script(|script| {
+        script.profile = |profile| profile.read_only_paths.push(below_tmp().to_string_lossy().into_owned());
+    });
+    let named = host.run(&["cat", &shown]).await;
+    host.script(|script| {
+        script.profile = |profile| {
+            let path = below_tmp().to_string_lossy().into_owned();
+            profile.read_only_paths.push(path.clone());
+            profile.revealed_paths.push(path);
+        };
+    });
+    let granted = host.run(&["cat", &shown]).await;
+    std::fs::remove_file(below_tmp()).unwrap();
+    assert!(named.code().is_some_and(|code| code != 0), "{named:?}");
+    assert_eq!(granted.code(), Some(0), "{granted:?}");
+}
+
+/// What one command puts in the place of a link must not become writable for the next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writable_path_is_never_reached_through_a_link_that_commands_can_replace() {
+    let host = Host::start().await;
+    let made = host.bash("ln -s /var/lib out && mkdir real").await;
+    assert_eq!(made.code(), Some(0), "{made:?}");
+    host.script(|script| {
+        script.profile = |profile| {
+            let path = format!("{}/out", profile.roots[0]);
+            profile.read_write_paths.push(path);
+        };
+    });
+    let (_, start) = host.start_for(&["true"]).await;
+    let status = host.launch(start).await.err().expect("a refusal");
+    assert!(status.message().contains("which a command can replace"), "{status:?}");
+    host.script(|script| {
+        script.profile = |profile| {
+            let path = format!("{}/real", profile.roots[0]);
+            profile.read_write_paths.push(path);
+        };
+    });
+    assert_eq!(host.run(&["true"]).await.code(), Some(0));
+}

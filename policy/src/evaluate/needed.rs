@@ -171,7 +171,7 @@ fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Unknown(_) => None,
         }));
         for access in &command.files {
-            needed.left(access.through.clone());
+            needed.left(access.through.clone().unwrap_or_default());
         }
         let read = trees::wanted(command, |text| resolve(workspace, text));
         let all = read.into_iter().chain(globs::written(command));

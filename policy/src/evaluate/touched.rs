@@ -55,7 +55,7 @@ impl World<'_> {
                 target: FileTarget::Unknown(FOUND.to_owned()),
                 access: Access::Delete,
                 redirection: false,
-                through: Vec::new(),
+                through: Some(Vec::new()),
             }));
         }
         let fed = command
@@ -74,7 +74,7 @@ impl World<'_> {
                 target: FileTarget::Unknown("names from the input".to_owned()),
                 access: Access::Read,
                 redirection: false,
-                through: Vec::new(),
+                through: Some(Vec::new()),
             });
         }
         accesses
@@ -84,7 +84,7 @@ impl World<'_> {
     /// the links below `/proc` lead to what belongs to a process.
     pub(super) fn goes_astray(&self, access: &FileAccess) -> bool {
         let magic = matches!(&access.target, FileTarget::Path(path) if leads_into_a_process(path));
-        magic || self.strays(&access.through)
+        magic || access.through.as_ref().is_none_or(|left| self.strays(left))
     }
 
     /// Whether one of the folders that a path leaves by `..` is a link, so that the path goes on elsewhere.

@@ -170,7 +170,8 @@ fn what_keeps_files_from_being_read_is_given_out_each_once() {
     let (ignored, _) = PolicyDocument::parse_ignore_file("# no\nbuild/\n*.env\n!x.env\n", origin);
     let merged = EffectiveRuleset::merge(&[document(Layer::Team, "t", None, &text), Arc::new(ignored)], false);
     let mut found: Vec<(DenialReading, &str, bool, Vec<&str>)> = merged
-        .read_denials()
+        .sandbox()
+        .ruled_out
         .iter()
         .map(|denial| {
             let exceptions = denial.exceptions.iter().map(String::as_str).collect();

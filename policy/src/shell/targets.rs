@@ -29,10 +29,10 @@ impl<'a> Files<'a> {
     }
 
     fn push(&mut self, target: FileTarget, access: Access) {
-        self.push_through(target, access, Vec::new());
+        self.push_through(target, access, Some(Vec::new()));
     }
 
-    fn push_through(&mut self, target: FileTarget, access: Access, through: Vec<AbsPath>) {
+    fn push_through(&mut self, target: FileTarget, access: Access, through: Option<Vec<AbsPath>>) {
         // On another machine a rule on our files says nothing; but who deletes `/` there means it no more than here.
         let kept =
             access == Access::DeleteTree && matches!(&target, FileTarget::Path(path) if path.segments().count() <= 2);
@@ -151,10 +151,8 @@ impl<'a> Files<'a> {
         if text.glob {
             self.push(pattern(directory, &text.text), access);
         } else {
-            match left_again(directory, &text.text) {
-                Some(left) => self.push_through(FileTarget::Path(directory.join(&text.text)), access, left),
-                None => self.push(FileTarget::Unknown(text.text.clone()), access),
-            }
+            let target = FileTarget::Path(directory.join(&text.text));
+            self.push_through(target, access, left_again(directory, &text.text));
         }
     }
 }

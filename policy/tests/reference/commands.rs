@@ -123,7 +123,8 @@ impl Judge<'_> {
             let cover = self.cover(&reach, command, access);
             let part = match &access.target {
                 FileTarget::Path(path)
-                    if command.program() != Some("cd") && access.through.iter().any(|folder| self.is_link(folder)) =>
+                    if command.program() != Some("cd")
+                        && access.through.iter().flatten().any(|folder| self.is_link(folder)) =>
                 {
                     self.astray(path.as_str(), access.access, cover)
                 }

@@ -4,6 +4,7 @@
 //! None is set outside; whoever brings one of them along does not bring it in.
 
 use super::landlock;
+use crate::variables;
 
 /// What Landlock does for the command, in Cursor's words.
 #[must_use]
@@ -30,15 +31,9 @@ pub fn with_identity(mut environment: Vec<Vec<u8>>, uid: u32, gid: u32, landlock
         ("CURSOR_ORIG_GID", gid.as_str()),
         ("CURSOR_SANDBOX_LANDLOCK_STATUS", status),
     ];
-    let is_ours = |variable: &[u8]| {
-        ours.iter().any(|(name, _)| {
-            variable
-                .strip_prefix(name.as_bytes())
-                .is_some_and(|rest| rest.starts_with(b"="))
-        })
-    };
-    environment.retain(|variable| !is_ours(variable));
-    environment.extend(ours.iter().map(|(name, value)| format!("{name}={value}").into_bytes()));
+    for (name, value) in ours {
+        variables::set(&mut environment, name, value);
+    }
     environment
 }
 

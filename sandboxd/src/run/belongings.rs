@@ -13,6 +13,7 @@ use crate::launch::mounts::PRIVATE_TMP;
 use crate::launch::spec::{Layout, Spec};
 use crate::limits::{self, Facts, Held, cgroup::RunCgroup};
 use crate::temporary::SessionFolder;
+use crate::variables;
 
 /// They are given back when this is dropped, which is to be done when no process of the run is left.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Belongings {
         let environment = std::mem::take(&mut spec.environment);
         spec.environment = caches::redirected(environment, writable.unwrap_or_default(), self.shared_cache);
         if self.closed_tmp {
-            caches::set(&mut spec.environment, "TMPDIR", PRIVATE_TMP);
+            variables::set(&mut spec.environment, "TMPDIR", PRIVATE_TMP);
         }
         spec.limits = Some(self.held.by_process);
         spec.unheld_limits.clone_from(&self.held.not);

@@ -10,6 +10,7 @@ use tonic::Status;
 
 use crate::network;
 use crate::scrub;
+use crate::variables;
 
 /// Largest environment, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -68,16 +69,9 @@ pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Resu
 #[must_use]
 pub fn with_network(mut environment: Vec<Vec<u8>>, network: Option<&NetworkRules>) -> Vec<Vec<u8>> {
     if network.is_some() {
-        let ours = network::environment();
-        let is_ours = |variable: &[u8]| {
-            ours.iter().any(|(name, _)| {
-                variable
-                    .strip_prefix(name.as_bytes())
-                    .is_some_and(|rest| rest.starts_with(b"="))
-            })
-        };
-        environment.retain(|variable| !is_ours(variable));
-        environment.extend(ours.iter().map(|(name, value)| format!("{name}={value}").into_bytes()));
+        for (name, value) in network::environment() {
+            variables::set(&mut environment, name, &value);
+        }
     }
     environment
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use lru::LruCache;
-use portcullis_policy::{EffectiveRuleset, Fault, PolicyDocument, import::import};
+use portcullis_policy::{DocumentOrigin, EffectiveRuleset, Fault, Layer, PolicyDocument, import::import};
 use portcullis_proto::convert::{DocumentFormat, HostDocument, Question};
 use sha2::{Digest as _, Sha256};
 
@@ -133,7 +133,7 @@ fn read_document(document: &HostDocument) -> ReadDocument {
             // states goes before it.
             document.settings.default_mode = document.settings.default_mode.or(imported.mode);
             document.settings.forbidden_modes = imported.forbidden_modes;
-            document.settings.installed = is_installed(&document.origin.name);
+            document.settings.installed = is_installed(&document.origin);
             document.settings.installed_rules_only = imported.installed_rules_only;
             (document, faults)
         }
@@ -144,11 +144,10 @@ fn read_document(document: &HostDocument) -> ReadDocument {
     }
 }
 
-/// Whether a path is one of those where only an administrator of the machine writes.
-fn is_installed(path: &str) -> bool {
-    ["/etc/", "/Library/Application Support/"]
-        .iter()
-        .any(|folder| path.starts_with(folder))
+/// Whether a document lies where only an administrator of the machine writes. The host sends such files as the person's.
+fn is_installed(origin: &DocumentOrigin) -> bool {
+    let folders = ["/etc/", "/Library/Application Support/"];
+    origin.layer == Layer::User && folders.iter().any(|folder| origin.name.starts_with(folder))
 }
 
 /// Locks. A panic while a cache was locked leaves it whole: each use is one call of it.
