@@ -111,7 +111,10 @@ async fn links_in_a_sessions_tmp_are_not_followed_when_the_next_sandbox_is_built
     static SHOWN: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     SHOWN.set(path.clone()).unwrap();
     host.script(|script| {
-        script.profile = |profile| profile.read_only_paths.push(SHOWN.get().unwrap().clone());
+        script.profile = |profile| {
+            profile.read_only_paths.push(SHOWN.get().unwrap().clone());
+            profile.revealed_paths.push(SHOWN.get().unwrap().clone());
+        };
     });
     // Positive control: where nothing is in the way it is shown.
     assert_eq!(within(&host, second, &script(false)).await.stdout(), "shown");
