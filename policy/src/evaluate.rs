@@ -37,6 +37,8 @@ mod told;
 mod tools;
 mod touched;
 mod trees;
+mod ways;
+mod work;
 mod world;
 
 use std::borrow::Cow;

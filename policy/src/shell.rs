@@ -106,6 +106,9 @@ pub struct Command {
     pub class: CommandClass,
     /// It runs on another machine or in a container: its words name no files of ours.
     pub remote: bool,
+    /// What the line says of its input, if it is a program that obeys commands of its own language there, such as `psql`;
+    /// empty otherwise. What comes from files or from other programs is not part of it.
+    pub told: String,
 }
 
 impl Command {
@@ -129,13 +132,17 @@ impl Command {
     /// An allow rule never covers it, unless it names the whole command.
     #[must_use]
     pub fn escape_option(&self) -> Option<String> {
-        class::escape(&self.words).map(|escape| escape.option)
+        self.escape().map(|escape| escape.option)
     }
 
     /// What the option of [`Self::escape_option`] does, for people: "runs the program it names".
     #[must_use]
     pub fn escape_reason(&self) -> Option<&'static str> {
-        class::escape(&self.words).map(|escape| escape.why)
+        self.escape().map(|escape| escape.why)
+    }
+
+    fn escape(&self) -> Option<class::Escape> {
+        class::escape(&self.words).or_else(|| class::told_escape(self.program_name()?, &self.told))
     }
 
     /// The first option by which a build tool, a test runner or their like runs something else than what the project's own

@@ -1,7 +1,9 @@
 //! Judges a shell line by its parts: every command it can run, every file and host these touch, and what stayed opaque.
 
+use std::collections::HashSet;
+
 use crate::{
-    AbsPath, DecidedBy, Effect, Mode, Verdict,
+    DecidedBy, Effect, Mode, Verdict,
     decision::Obligation,
     mode::{ActionClass, Answer},
     protected,
@@ -13,14 +15,7 @@ use crate::{
     },
 };
 
-use super::{
-    below,
-    files::Cover,
-    globs, ourselves,
-    part::Part,
-    suggest, texts,
-    world::{World, resolve},
-};
+use super::{below, files::Cover, globs, ourselves, part::Part, suggest, texts, ways::Judged, work, world::World};
 
 /// A judged line.
 pub(super) struct Line {
@@ -62,10 +57,17 @@ impl World<'_> {
     }
 
     pub(super) fn judge_line(&self, line: &str) -> Line {
-        let analysis = self.analyse(line);
+        let analysis = Judged::of(self.analyse(line), &self.workspace);
         let mut parts = Vec::new();
+        let mut work = work::BUDGET;
         for (index, command) in analysis.commands.iter().enumerate() {
-            self.judge_command(line, &analysis, index, command, &mut parts);
+            match work.checked_sub(work::of(line, command)) {
+                Some(left) => {
+                    work = left;
+                    self.judge_command(line, &analysis, index, command, &mut parts);
+                }
+                None => parts.push(self.judge_too_large(command)),
+            }
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.judge_opaque(opaque)));
         parts.extend(self.judge_indirect(&analysis));
@@ -104,14 +106,15 @@ impl World<'_> {
         ids.find(|id| self.rule(*id).is_some())
     }
 
-    fn judge_command(&self, line: &str, analysis: &Analysis, index: usize, command: &Command, parts: &mut Vec<Part>) {
+    fn judge_command(&self, line: &str, analysis: &Judged, index: usize, command: &Command, parts: &mut Vec<Part>) {
         let seen: Vec<String> = command
             .seen_through
             .iter()
             .map(|context| context.label().to_owned())
             .collect();
         let subject = display(command);
-        let wide = texts::wide(command);
+        let room = analysis.room();
+        let wide = texts::wide(command, room);
         let ids = self.rules.index().commands(wide.iter().map(String::as_str));
         let matching = |effect| self.shell_rule(&ids, effect, |pattern| wide.iter().any(|text| pattern.matches(text)));
         let (own, reach) = if let Some(id) = matching(Effect::Deny) {
@@ -148,7 +151,7 @@ impl World<'_> {
             )
         } else if let Some(id) = matching(Effect::Ask) {
             (Part::by_rule(self, id, subject), Reach::Nothing)
-        } else if let Some(id) = self.perhaps_denied(command) {
+        } else if let Some(id) = self.perhaps_denied(command, room) {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
         } else if let Some(id) = self.told_command(line, command) {
@@ -158,7 +161,14 @@ impl World<'_> {
             self.allow_or_mode(analysis, index, command, subject)
         };
         parts.push(own.through(&seen));
+        let mut patterns = HashSet::new();
         for access in self.accesses(command) {
+            // Thousands of words may be one pattern.
+            if let FileTarget::Pattern { folder, pattern } = &access.target
+                && !patterns.insert((folder.clone(), pattern.clone(), access.access, access.redirection))
+            {
+                continue;
+            }
             let cover = self.cover(reach, command, &access);
             let part = match &access.target {
                 // `cd` follows the words of a path, unless it is told otherwise.
@@ -210,8 +220,8 @@ impl World<'_> {
     }
 
     /// A deny or ask that the command would meet if a word of it became what it might.
-    fn perhaps_denied(&self, command: &Command) -> Option<RuleId> {
-        let pieces = texts::pieces(command);
+    fn perhaps_denied(&self, command: &Command, room: usize) -> Option<RuleId> {
+        let pieces = texts::pieces(command, room);
         let known: Vec<Vec<&str>> = pieces
             .iter()
             .map(|pieces| pieces.iter().map(String::as_str).collect())
@@ -232,16 +242,16 @@ impl World<'_> {
                 known.iter().any(|pieces| pattern.may_match(pieces))
             })
         };
+        let on_condition = |effect| self.perhaps_on_condition(&ids, effect, first, &texts::wide(command, room));
         meets(Effect::Deny)
-            .or_else(|| self.perhaps_on_condition(&ids, Effect::Deny, first, command))
+            .or_else(|| on_condition(Effect::Deny))
             .or_else(|| meets(Effect::Ask))
-            .or_else(|| self.perhaps_on_condition(&ids, Effect::Ask, first, command))
+            .or_else(|| on_condition(Effect::Ask))
     }
 
     /// A rule whose condition on the input does not hold for the words as written, and names the program whose words are not
     /// all known.
-    fn perhaps_on_condition(&self, ids: &[RuleId], effect: Effect, program: &str, command: &Command) -> Option<RuleId> {
-        let wide = texts::wide(command);
+    fn perhaps_on_condition(&self, ids: &[RuleId], effect: Effect, program: &str, wide: &[String]) -> Option<RuleId> {
         let mut ids = self.rules.index().with_effect(ids, effect).iter().copied();
         ids.find(|id| {
             self.rule_but_for_input(*id).is_some_and(|(rule, input)| {
@@ -254,7 +264,7 @@ impl World<'_> {
     }
 
     /// No deny and no ask speaks about the command itself.
-    fn allow_or_mode(&self, analysis: &Analysis, index: usize, command: &Command, subject: String) -> (Part, Reach) {
+    fn allow_or_mode(&self, analysis: &Judged, index: usize, command: &Command, subject: String) -> (Part, Reach) {
         if let Some(id) = self.allows_everything() {
             return (Part::by_rule(self, id, subject), Reach::Everything(id));
         }
@@ -301,7 +311,7 @@ impl World<'_> {
 
     /// The rule that names the whole of a `find … -exec` that runs a command, word by word: a `*` in it stands in the
     /// command, too.
-    fn whole_search(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<RuleId> {
+    fn whole_search(&self, analysis: &Judged, index: usize, command: &Command) -> Option<RuleId> {
         let (last, before) = command.seen_through.split_last()?;
         let Context::Changing(label) = last else { return None };
         if !SEARCHES.contains(&first_word(label)) {
@@ -409,7 +419,7 @@ impl World<'_> {
     /// What the command is, by the table of known ones.
     fn judge_class(
         &self,
-        analysis: &Analysis,
+        analysis: &Judged,
         index: usize,
         command: &Command,
         program: &str,
@@ -460,9 +470,9 @@ impl World<'_> {
             CommandClass::ChangeDirectory => {
                 let certain = analysis.goes.get(&index);
                 let inside = certain.is_some_and(|folders| folders.iter().all(|folder| self.is_inside(folder)))
-                    || self
-                        .folder_after(analysis, index, command)
-                        .is_some_and(|folder| self.is_inside(&folder));
+                    || analysis
+                        .folder_after(index)
+                        .is_some_and(|folder| self.is_inside(folder));
                 let class = if inside {
                     ActionClass::ReadInside
                 } else {
@@ -483,28 +493,6 @@ impl World<'_> {
             ),
             _ => other("a command", subject),
         }
-    }
-
-    /// Where a `cd` leads after those before it: `cd src && ls && cd ..` comes back.
-    fn folder_after(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<AbsPath> {
-        let mut here = self.workspace.clone();
-        for before in analysis.commands.iter().take(index) {
-            if before.class == CommandClass::ChangeDirectory && before.program() == Some("cd") {
-                here.cwd = folder_of_cd(&here, before)?;
-            }
-        }
-        folder_of_cd(&here, command)
-    }
-
-    /// Where the changes of folder of a line lead, if all are known.
-    pub(super) fn folder_at_the_end(&self, analysis: &Analysis) -> Option<AbsPath> {
-        let mut here = self.workspace.clone();
-        for command in &analysis.commands {
-            if command.class == CommandClass::ChangeDirectory {
-                here.cwd = folder_of_cd(&here, command).filter(|_| command.program() == Some("cd"))?;
-            }
-        }
-        Some(here.cwd)
     }
 
     /// An option by which it runs something else than the project's own files say; a folder inside the workspace is one of
@@ -570,6 +558,15 @@ impl World<'_> {
         }
     }
 
+    /// A command that there is no time to look into.
+    fn judge_too_large(&self, command: &Command) -> Part {
+        self.judge_opaque(&Opaque {
+            text: display(command),
+            reason: OpaqueReason::TooLarge,
+            seen_through: command.seen_through.clone(),
+        })
+    }
+
     fn judge_opaque(&self, opaque: &Opaque) -> Part {
         let seen: Vec<String> = opaque
             .seen_through
@@ -624,27 +621,6 @@ pub(super) fn analyse(workspace: &crate::request::Workspace, line: &str) -> Anal
         home: workspace.home.clone(),
     };
     shell::analyse(line, &context, Limits::default())
-}
-
-/// Where a `cd` leads, if that is known: by its words, with `$HOME` read as the home folder.
-pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Command) -> Option<AbsPath> {
-    let goes = |access: &&FileAccess| !access.redirection && access.access == Access::Read;
-    if let Some(FileTarget::Path(path)) = command.files.iter().find(goes).map(|access| &access.target) {
-        return Some(path.clone());
-    }
-    match command.words.get(1) {
-        None => workspace.home.clone(),
-        Some(Word::Literal(text)) => resolve(workspace, text),
-        Some(Word::Dynamic { source, .. }) => {
-            let source = source.trim_matches('"');
-            let rest = ["${HOME}", "$HOME"].iter().find_map(|home| source.strip_prefix(home))?;
-            let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
-            let whole = rest.is_empty() || rest.starts_with('/');
-            (whole && rest.chars().all(plain))
-                .then(|| Some(workspace.home.as_ref()?.join(rest.trim_start_matches('/'))))
-                .flatten()
-        }
-    }
 }
 
 /// Whether a command takes `..` out of its words before it looks at links.

@@ -14,7 +14,7 @@ use crate::{
     shell::{Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
-use super::{commands::is_feeder, part::Part, world::World};
+use super::{commands::is_feeder, part::Part, ways::Judged, world::World};
 
 /// How far a listing that is fed by another one is followed.
 const MOST_STEPS: usize = 3;
@@ -126,7 +126,7 @@ impl World<'_> {
     }
 
     /// Whether a command only prints names that lie below the places it looks at.
-    fn lists(&self, analysis: &Analysis, index: usize, command: &Command, allowed: Allowed, steps: usize) -> bool {
+    fn lists(&self, analysis: &Judged, index: usize, command: &Command, allowed: Allowed, steps: usize) -> bool {
         let here = |word: &Word| {
             word.literal().is_some_and(|text| {
                 !text.starts_with(['/', '~']) && !text.split('/').any(|name| name == "..") && !text.contains("=/")
@@ -178,14 +178,14 @@ impl World<'_> {
     }
 
     /// Whether all names that a command is fed come from listings.
-    fn fed_from(&self, analysis: &Analysis, index: usize, command: &Command, allowed: Allowed, steps: usize) -> bool {
+    fn fed_from(&self, analysis: &Judged, index: usize, command: &Command, allowed: Allowed, steps: usize) -> bool {
         let Some(label) = feeder(command) else { return false };
         // A listing prints names from where it runs.
         let placed = || {
             !analysis.moved.contains(&index)
-                || self
-                    .folder_at_the_end(analysis)
-                    .is_some_and(|folder| self.may_look_at(&folder, allowed))
+                || analysis
+                    .folder_at_the_end()
+                    .is_some_and(|folder| self.may_look_at(folder, allowed))
         };
         let before = || analysis.commands.iter().enumerate().take(index);
         match first(label) {
@@ -228,7 +228,7 @@ impl World<'_> {
     /// Whether a file of a command is a name that it is fed, and all such names surely lie in the workspace.
     pub(super) fn is_listed_inside(
         &self,
-        analysis: &Analysis,
+        analysis: &Judged,
         index: usize,
         command: &Command,
         access: &FileAccess,
@@ -239,7 +239,7 @@ impl World<'_> {
     }
 
     /// A command that removes whole folders by names that could be any.
-    pub(super) fn judge_fed(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<Part> {
+    pub(super) fn judge_fed(&self, analysis: &Judged, index: usize, command: &Command) -> Option<Part> {
         let label = feeder(command)?;
         let removes = |access: &&FileAccess| {
             access.access == Access::DeleteTree && matches!(access.target, FileTarget::Unknown(_))

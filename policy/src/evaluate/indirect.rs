@@ -9,7 +9,7 @@ use crate::{
     shell::{Access, Analysis, Command, CommandClass, Context, FileTarget, Word},
 };
 
-use super::{commands::is_feeder, files::Cover, part::Part, touched::is_search_with_tests, world::World};
+use super::{commands::is_feeder, files::Cover, part::Part, touched::is_search_with_tests, ways::Judged, world::World};
 
 /// Programs that print names they are given.
 const PRINTERS: &[&str] = &[
@@ -33,7 +33,7 @@ enum Way {
 
 impl World<'_> {
     /// What of the line's words is changed by a command that they are sent to.
-    pub(super) fn judge_indirect(&self, analysis: &Analysis) -> Vec<Part> {
+    pub(super) fn judge_indirect(&self, analysis: &Judged) -> Vec<Part> {
         let mut parts = Vec::new();
         for (access, way) in changes(analysis) {
             let words = analysis
@@ -45,8 +45,8 @@ impl World<'_> {
                 .take(MAX_WORDS);
             if lists_all_here(analysis, way) {
                 // In the folder where the line went to, if that is known.
-                let part = match self.folder_at_the_end(analysis) {
-                    Some(folder) => self.judge_path(&folder, access, Cover::None),
+                let part = match analysis.folder_at_the_end() {
+                    Some(folder) => self.judge_path(folder, access, Cover::None),
                     None => self.judge_unknown(".", access, Cover::None),
                 };
                 let matters = matches!(part.decided_by, DecidedBy::Protection | DecidedBy::Rule);

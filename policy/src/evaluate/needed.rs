@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    below, commands, controls, fed, found, globs, repositories, told, trees,
+    below, commands, controls, fed, found, globs, repositories, told, trees, ways,
     world::{left_behind, resolve},
 };
 
@@ -157,7 +157,7 @@ fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
             }
         }
         if command.class == CommandClass::ChangeDirectory {
-            needed.paths(commands::folder_of_cd(workspace, command));
+            needed.paths(ways::folder_of_cd(workspace, command));
         }
         needed.paths(
             command

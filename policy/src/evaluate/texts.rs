@@ -6,6 +6,8 @@
 
 mod spelled;
 
+pub(super) use spelled::{LEAST_ROOM, ROOM};
+
 use crate::{
     Effect,
     rule::TextPattern,
@@ -205,18 +207,18 @@ pub(super) fn with_any_program(command: &Command, words: usize) -> String {
 /// Most spellings without options in front of which the options behind operands are looked at, too.
 const MOST_MOVED: usize = 4;
 
-/// What a deny or ask is compared with.
-pub(super) fn wide(command: &Command) -> Vec<String> {
+/// What a deny or ask is compared with: as many spellings as have room, in bytes. Whether there are more, [`pieces`] tells.
+pub(super) fn wide(command: &Command, room: usize) -> Vec<String> {
     let more = |name: &str| {
         name.starts_with("git-") || spelled::has_options_in_front(name, command.words.get(1..).unwrap_or_default())
     };
     if is_plain(command) && !command.program_name().is_some_and(more) {
         return vec![command.text.clone()];
     }
-    all_wide(command)
+    all_wide(command, room)
 }
 
-fn all_wide(command: &Command) -> Vec<String> {
+fn all_wide(command: &Command, room: usize) -> Vec<String> {
     if command.words.is_empty() {
         return Vec::new();
     }
@@ -233,18 +235,18 @@ fn all_wide(command: &Command) -> Vec<String> {
         };
         spellings.push(with(rest));
         spellings.extend(
-            spelled::with_options_first(&name, rest)
+            spelled::with_options_first(&name, rest, room)
                 .spellings
                 .iter()
                 .map(|rest| with(rest)),
         );
-        let spelled = spelled::without_options(&name, rest).spellings;
+        let spelled = spelled::without_options(&name, rest, room).spellings;
         // `git -C x reset HEAD~1 --hard`. Behind `--` there are no options.
         let ended = rest.iter().any(|word| word.literal() == Some("--"));
         let moved = spelled
             .iter()
             .take(if ended { 0 } else { MOST_MOVED })
-            .map(|rest| spelled::with_options_first(&name, rest).spellings);
+            .map(|rest| spelled::with_options_first(&name, rest, room).spellings);
         spellings.extend(moved.flatten().map(|rest| with(&rest)));
         spellings.extend(spelled.iter().map(|rest| with(rest)));
         // `git-push`, as it lies in git's own folder.
@@ -252,7 +254,7 @@ fn all_wide(command: &Command) -> Vec<String> {
             let git = [Word::Literal("git".to_owned()), Word::Literal(verb.to_owned())];
             let words: Vec<Word> = git.into_iter().chain(rest.iter().cloned()).collect();
             let program = words.first().cloned();
-            let spelled = spelled::without_options("git", words.get(1..).unwrap_or_default()).spellings;
+            let spelled = spelled::without_options("git", words.get(1..).unwrap_or_default(), room).spellings;
             spellings.push(words);
             spellings.extend(
                 spelled
@@ -301,14 +303,14 @@ fn known_beginning(source: &str) -> Option<&str> {
 /// such words.
 ///
 /// A command with more options than are looked through counts as a program with unknown words.
-pub(super) fn pieces(command: &Command) -> Vec<Vec<String>> {
+pub(super) fn pieces(command: &Command, room: usize) -> Vec<Vec<String>> {
     let mut all: Vec<Vec<String>> = pieces_of(&command.words).into_iter().collect();
     let Some((Word::Literal(program), rest)) = command.words.split_first() else {
         return all;
     };
     let name = program.rsplit('/').next().unwrap_or_default();
-    let spelled = spelled::without_options(name, rest);
-    let moved = spelled::with_options_first(name, rest);
+    let spelled = spelled::without_options(name, rest, room);
+    let moved = spelled::with_options_first(name, rest, room);
     if spelled.too_many || moved.too_many {
         all.push(vec![format!("{name} "), String::new()]);
     }
@@ -441,7 +443,7 @@ pub(crate) fn matches_command(pattern: &TextPattern, command: &Command, effect: 
     let texts = if effect == Effect::Allow {
         narrow(command)
     } else {
-        wide(command)
+        wide(command, ROOM)
     };
     texts.iter().any(|text| pattern.matches(text))
 }
@@ -468,6 +470,7 @@ mod tests {
             sockets: Vec::new(),
             class: CommandClass::Other,
             remote: false,
+            told: String::new(),
         }
     }
 
@@ -479,7 +482,7 @@ mod tests {
             let analysis = crate::shell::analyse(&line, &context, crate::shell::Limits::default());
             for command in &analysis.commands {
                 proptest::prop_assert_eq!(narrow(command), all_narrow(command));
-                proptest::prop_assert_eq!(wide(command), all_wide(command));
+                proptest::prop_assert_eq!(wide(command, ROOM), all_wide(command, ROOM));
             }
         }
     }

@@ -246,8 +246,10 @@ impl World<'_> {
 /// Files that a patch in the line changes, and how, if the command is `apply_patch`.
 pub(super) fn patched<'c>(line: &'c str, command: &Command) -> impl Iterator<Item = (Access, &'c str)> + use<'c> {
     let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
-    line.split(['\n', '\'', '"'])
-        .filter(move |_| patches)
+    // A line of thousands of commands is not looked through for each of them.
+    let texts = if patches { line } else { "" };
+    texts
+        .split(['\n', '\'', '"'])
         .filter_map(|text| {
             PATCHED
                 .iter()
@@ -264,6 +266,13 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
 fn is_fed(line: &str, command: &Command) -> bool {
     let names_input = || words(command).any(|word| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0"));
     interpreter(command) && line.contains("<<") && (names_input() || words(command).all(|word| word.starts_with('-')))
+}
+
+/// Whether all of the line is looked through for what a command is told on its input.
+pub(super) fn is_looked_through(line: &str, command: &Command) -> bool {
+    let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
+    let reads = acts::is_console(command) || is(SHELLS_INSIDE) || is(&["apply_patch", "applypatch"]);
+    is_fed(line, command) || (reads && line.contains("<<"))
 }
 
 /// What the lines of a here-document run, if a program reads its own commands from it.

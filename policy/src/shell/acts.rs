@@ -103,7 +103,16 @@ fn met<'a>(table: &'a Table, command: &'a Command, places: usize) -> impl Iterat
 
 /// Whether a program reads its own commands from its input.
 pub(crate) fn is_console(command: &Command) -> bool {
-    met(&ACTS.console, command, 0).next().is_some()
+    let program = command.program_name().unwrap_or_default();
+    ACTS.console.about(program).next().is_some()
+}
+
+/// Whether a program obeys commands of its own language on its input and is allowed for that language, not for what the
+/// language runs: an allow for `psql` is none for its `\!`. Interpreters and builders are none of these.
+pub(super) fn obeys_input(name: &str) -> bool {
+    ACTS.console
+        .about(name)
+        .any(|entry| entry.words.is_empty() || !holds(&entry.words, "runs"))
 }
 
 /// What a line given to a console runs, behind the word that says so.

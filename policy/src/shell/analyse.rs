@@ -538,6 +538,7 @@ impl Walk<'_> {
                 sockets,
                 class: class::classify(&[]),
                 remote: state.remote,
+                told: String::new(),
             })?;
         }
         for redirect in redirects {
@@ -561,7 +562,10 @@ impl Walk<'_> {
             let (operator, target) = match redirect {
                 Redirect::Here { stdin: false, .. } | Redirect::HereString { stdin: false, .. } => continue,
                 Redirect::Here { .. } | Redirect::HereString { .. } => {
-                    stdin = Some(Stdin::Given(constant::script(redirect)));
+                    stdin = Some(Stdin::Given {
+                        text: constant::script(redirect),
+                        said: constant::said(redirect),
+                    });
                     continue;
                 }
                 Redirect::File {

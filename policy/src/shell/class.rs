@@ -3,7 +3,7 @@
 //! Which commands need no rule follows what Claude Code was seen to run without one; when in doubt, it is "anything else".
 
 use super::{
-    CommandClass, Word, dots, executing, git,
+    CommandClass, Word, acts, dots, executing, git,
     options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
@@ -338,23 +338,29 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             .find(|text| text.starts_with('+') && text.contains('!'))
             .map(|text| Escape::new(text, "a first command that runs a program")),
         "uniq" | "guniq" | "xxd" => operand(1).map(|text| Escape::new(text, "the second operand is written")),
-        "sqlite3" => arguments
+        "sqlite3" | "duckdb" => arguments
             .iter()
             .enumerate()
             .filter(|(at, _)| parsed.operands.first() != Some(at))
             .filter_map(|(_, word)| word.literal())
-            .find(|text| text.lines().any(dots::is_open) || reaches_files(text))
-            .map(|text| Escape::new(text, "a dot command or a call that can read, write or load other files")),
-        "psql" | "mysql" | "mariadb" => texts()
-            .find(|text| {
-                let lower = text.to_ascii_lowercase();
-                text.contains("\\!")
-                    || text.contains("\\o")
-                    || text.contains("\\copy")
-                    || lower.contains("program '")
-                    || (name != "psql" && (lower.starts_with("system ") || lower.starts_with("tee ")))
+            .find_map(|text| told_escape(name, text)),
+        "psql" | "mysql" | "mariadb" => texts().find_map(|text| told_escape(name, text)),
+        "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "gfortran" | "icc" | "nvcc" => {
+            // `-Wl,--as-needed,-plugin,x.so`, `-Xlinker -plugin`, `-Wl,@x`: words for the linker.
+            let handed = |text: &&str| {
+                let mut linkers = text.strip_prefix("-Wl,").into_iter().flat_map(|rest| rest.split(','));
+                linkers.any(|word| word.starts_with('@') || loads_into_linker(word)) || loads_into_linker(text)
+            };
+            texts().find(handed).map(|text| {
+                Escape::new(
+                    text,
+                    "loads a shared library into the linker, or options that are not looked into",
+                )
             })
-            .map(|text| Escape::new(text, "a command of the client: it runs a shell or writes a file")),
+        }
+        "convert" | "magick" | "mogrify" | "composite" | "montage" => texts()
+            .find(|text| text.contains(":|"))
+            .map(|text| Escape::new(text, "what follows `|` in the name of a file is run")),
         "printf" => texts()
             .next()
             .filter(|text| text.starts_with("-v"))
@@ -362,7 +368,9 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
         "make" | "gmake" | "bmake" | "remake" => texts()
             .find(|text| {
                 let value = text.split_once('=').filter(|(name, _)| !name.starts_with('-'));
-                value.is_some_and(|(_, value)| value.contains(['$', '`', ';', '|', '&', '<', '>', '\n']))
+                value.is_some_and(|(_, value)| {
+                    value.contains(['$', '`', ';', '|', '&', '<', '>', '\n']) || runs_a_script(value)
+                })
             })
             .map(|text| {
                 Escape::new(
@@ -371,6 +379,59 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
                 )
             }),
         _ => None,
+    }
+}
+
+/// Whether a word for the linker loads a library into it.
+fn loads_into_linker(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    matches!(name, "-plugin" | "--plugin")
+}
+
+/// Whether a text is the call of a shell, or of an interpreter with its program in a word: `sh x`, `python3 -c …`.
+fn runs_a_script(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let Some(program) = words.next().map(base_name) else {
+        return false;
+    };
+    let interpreters = ["bun", "deno", "lua", "node", "perl", "php", "python", "ruby"];
+    let coded = |word: &str| matches!(word, "-c" | "-e" | "-E" | "-r" | "--eval" | "eval");
+    match wrappers::SHELLS.contains(&program) {
+        true => words.next().is_some(),
+        false => interpreters.iter().any(|name| program.starts_with(name)) && words.any(coded),
+    }
+}
+
+/// What in a text that a program obeys runs programs, or reads or writes files.
+pub(super) fn told_escape(name: &str, text: &str) -> Option<Escape> {
+    let found = |why| Some(Escape::new(text, why));
+    match name {
+        "sqlite3" | "duckdb" if text.lines().any(dots::is_open) || reaches_files(text) => {
+            found("a dot command or a call that can read, write or load other files")
+        }
+        "sqlite3" | "duckdb" => None,
+        "psql" | "mysql" | "mariadb" => {
+            let lower = text.to_ascii_lowercase();
+            let begins = |word: &str| lower.lines().any(|line| line.trim_start().starts_with(word));
+            let client = ["\\!", "\\o", "\\copy"].iter().any(|word| text.contains(word))
+                || lower.contains("program '")
+                || (name != "psql" && ["system ", "tee "].into_iter().any(begins));
+            // `\g |x`, `\w x`, `\gset`: what is behind it counts only where it is a file or a program.
+            let given = ["\\g ", "\\g|", "\\gx ", "\\w ", "\\s ", "\\i ", "\\ir ", "\\include"]
+                .iter()
+                .any(|word| name == "psql" && text.contains(word));
+            match client || given {
+                true => found("a command of the client: it runs a shell, or reads or writes a file"),
+                false => None,
+            }
+        }
+        _ => {
+            let runs = |line: &str| acts::console_call(line.trim_start()).is_some();
+            match acts::obeys_input(name) && text.lines().any(runs) {
+                true => found("a command in its input runs a program"),
+                false => None,
+            }
+        }
     }
 }
 

@@ -72,13 +72,28 @@ pub(super) fn printed(node: &Node) -> Option<String> {
     }
 }
 
+/// The pieces of a here-document or here-string, and what stands behind them.
+fn given(redirect: &Redirect) -> Option<(&[Piece], &'static str)> {
+    match redirect {
+        Redirect::Here { body, stdin: true } => Some((body.get()?.as_slice(), "")),
+        Redirect::HereString { word, stdin: true } => Some((word.pieces.as_slice(), "\n")),
+        Redirect::Here { .. } | Redirect::HereString { .. } | Redirect::File { .. } => None,
+    }
+}
+
+/// What stands in a here-document or here-string, without what only the shell puts there.
+pub(super) fn said(redirect: &Redirect) -> String {
+    let (pieces, _) = given(redirect).unwrap_or_default();
+    let texts = pieces.iter().filter_map(|piece| match piece {
+        Piece::Plain(part) | Piece::Quoted(part) => Some(&**part),
+        _ => None,
+    });
+    texts.collect()
+}
+
 /// The text of a here-document or here-string, if it is a constant.
 pub(super) fn script(redirect: &Redirect) -> Option<String> {
-    let (pieces, end) = match redirect {
-        Redirect::Here { body, stdin: true } => (body.get()?.as_slice(), ""),
-        Redirect::HereString { word, stdin: true } => (word.pieces.as_slice(), "\n"),
-        Redirect::Here { .. } | Redirect::HereString { .. } | Redirect::File { .. } => return None,
-    };
+    let (pieces, end) = given(redirect)?;
     let mut text = String::new();
     for piece in pieces {
         match piece {

@@ -201,25 +201,32 @@ pub(super) fn handed(words: &[Word]) -> Option<Vec<Word>> {
         let program = program.iter().map(|word| Word::Literal((*word).to_owned()));
         program.chain(rest.iter().cloned()).collect()
     };
+    // The first word from a place on that is no option is the tool, with or without its version.
+    let tool = |from: usize| {
+        let mut at = from;
+        while let Some(text) = words.get(at).and_then(Word::literal) {
+            if !text.starts_with('-') {
+                let version = text.get(1..).and_then(|rest| rest.find('@'));
+                let name = version.and_then(|at| text.get(..=at)).unwrap_or(text);
+                return Some(with(&[name], words.get(at + 1..).unwrap_or_default()));
+            }
+            at += if NPX_VALUES.contains(&text) { 2 } else { 1 };
+        }
+        None
+    };
     match base_name(words.first()?.literal()?) {
         "cmake" if words.iter().any(|word| word.literal() == Some("--build")) => Some(with(&["make"], behind()?)),
         "gh" if is(1, "repo") && is(2, "clone") => Some(with(&["git", "clone"], behind()?)),
-        "npx" | "pnpx" | "bunx" => {
-            let mut at = 1;
-            while let Some(text) = words.get(at).and_then(Word::literal) {
-                if !text.starts_with('-') {
-                    let version = text.get(1..).and_then(|rest| rest.find('@'));
-                    let tool = version.and_then(|at| text.get(..=at)).unwrap_or(text);
-                    return Some(with(&[tool], words.get(at + 1..).unwrap_or_default()));
-                }
-                at += if NPX_VALUES.contains(&text) { 2 } else { 1 };
-            }
-            None
-        }
+        "npx" | "pnpx" | "bunx" => tool(1),
+        "npm" if is(1, "exec") || is(1, "x") => tool(2),
+        "pnpm" if is(1, "exec") || is(1, "dlx") => tool(2),
+        "yarn" if is(1, "dlx") || is(1, "exec") || is(1, "run") => tool(2),
+        "bun" if is(1, "x") || is(1, "run") => tool(2),
+        // `yarn jest`, `pnpm jest`: a script of the project, or a tool.
+        "yarn" | "pnpm" => tool(1),
         _ => None,
     }
 }
-
 /// Options of `npx` whose value is the next word.
 const NPX_VALUES: &[&str] = &[
     "-p",
@@ -430,6 +437,13 @@ mod tests {
             ("cmake --build b -- -j4 all", None),
             ("npx -y jest@29 --globalSetup=/tmp/x", Some("--globalSetup")),
             ("npx jest src", None),
+            ("pnpm exec jest --globalSetup=/tmp/x", Some("--globalSetup")),
+            ("pnpm dlx jest@29 --globalSetup=/tmp/x", Some("--globalSetup")),
+            ("npm exec -- jest --globalSetup=/tmp/x", Some("--globalSetup")),
+            ("yarn dlx jest --globalSetup=/tmp/x", Some("--globalSetup")),
+            ("yarn jest --globalSetup=/tmp/x", Some("--globalSetup")),
+            ("pnpm exec jest src", None),
+            ("yarn run test", None),
             ("jest --config='{\"globalSetup\":\"/tmp/x\"}'", Some("--config")),
             ("dotnet build /Property:PreBuildEvent=x", Some("-p")),
             ("dotnet build -p:Configuration=Release", None),

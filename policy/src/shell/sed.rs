@@ -86,8 +86,13 @@ pub(super) fn all_done(arguments: &[Word], parsed: &Parsed) -> Vec<Does> {
         let Some(Word::Dynamic { source, .. }) = arguments.get(number) else {
             continue;
         };
+        let script = without_values(source);
+        // All of it comes from elsewhere, such as a file: it may hold any command.
+        if script.contains(UNKNOWN) && script.chars().all(|c| c == UNKNOWN || c == ';' || c.is_whitespace()) {
+            found.push(Does::RunsUnknown);
+        }
         let known = |file: String| if file.contains(UNKNOWN) { String::new() } else { file };
-        found.extend(does(&without_values(source)).into_iter().map(|does| match does {
+        found.extend(does(&script).into_iter().map(|does| match does {
             Does::Runs(_) | Does::RunsUnknown => Does::RunsUnknown,
             Does::Reads(file) => Does::Reads(known(file)),
             Does::Writes(file) => Does::Writes(known(file)),

@@ -31,7 +31,7 @@ struct Arguments {
     /// Run the lines of this file: a JSON list of texts
     #[arg(long, value_name = "FILE")]
     lines: Option<PathBuf>,
-    /// Measure the analysis of hostile lines, and compare nothing
+    /// Measure the analysis and the decision of hostile lines, and compare nothing
     #[arg(long)]
     hostile: bool,
     /// Run this line only, and show all
@@ -51,15 +51,18 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     if arguments.hostile {
-        let measured = portcullis_differential::hostile::measure(include_str!("../../cases/hostile-lines.json"))?;
-        for kind in measured {
+        println!("   analysis     decision");
+        portcullis_differential::hostile::measure(include_str!("../../cases/hostile-lines.json"), |kind| {
             println!(
-                "{:>7.1} ms  {:>5} commands  {}",
-                kind.took.as_secs_f64() * 1e3,
+                "{:>8.1} ms  {:>8.1} ms  {:<5}  {:>5} commands  {:>7} bytes  {}",
+                kind.analysed.as_secs_f64() * 1e3,
+                kind.decided.as_secs_f64() * 1e3,
+                kind.verdict.to_string(),
                 kind.commands,
+                kind.bytes,
                 kind.name
             );
-        }
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let own = std::env::current_exe().map_err(|error| format!("cannot find the own program: {error}"))?;

@@ -27,6 +27,18 @@ const MOST_MOVED: usize = 8;
 /// Most letters of joined options that are put in each order.
 const MOST_LETTERS: usize = 4;
 
+/// Room for the spellings of all commands of a line together, in bytes: what they are compared with takes time.
+pub(in crate::evaluate) const ROOM: usize = 1 << 20;
+/// Room that a command has however many others there are.
+pub(in crate::evaluate) const LEAST_ROOM: usize = 256;
+
+/// How many spellings of some words have room.
+fn fitting(words: &[Word], room: usize) -> usize {
+    // Besides its text, each word has a place of its own.
+    let each = |word: &Word| 16 + word.literal().map_or(16, str::len);
+    (room / words.iter().map(each).sum::<usize>().max(1)).max(1)
+}
+
 /// A command's arguments without some of the options in front.
 #[derive(Debug, Default)]
 pub(super) struct Spelled {
@@ -40,10 +52,9 @@ pub(super) struct Spelled {
 pub(super) fn has_options_in_front(program: &str, rest: &[Word]) -> bool {
     let before_last = rest.split_last().map(|(_, before)| before).unwrap_or_default();
     before_last.iter().any(|word| front(program, word) != Front::Word)
-        || rest.last().is_some_and(|word| {
-            let behind_operand = before_last.len() > 1 || (before_last.len() == 1 && !letters(program).is_empty());
-            behind_operand && is_moved(word)
-        })
+        || rest
+            .last()
+            .is_some_and(|word| !before_last.is_empty() && is_moved(word))
 }
 
 /// Whether a word is an option wherever it stands.
@@ -57,8 +68,9 @@ fn is_moved(word: &Word) -> bool {
 
 /// The spellings of a program's arguments with the options that stand behind operands in front of these, and with letters
 /// that may be joined in each order. A few for each word that is kept in front: a rule names a subcommand first.
-pub(super) fn with_options_first(program: &str, rest: &[Word]) -> Spelled {
+pub(super) fn with_options_first(program: &str, rest: &[Word], room: usize) -> Spelled {
     let mut spelled = Spelled::default();
+    let most = fitting(rest, room);
     let end = rest
         .iter()
         .position(|word| word.literal() == Some("--"))
@@ -77,6 +89,10 @@ pub(super) fn with_options_first(program: &str, rest: &[Word]) -> Spelled {
         let (front, others) = operands.split_at(kept);
         // Each option may be the one that a rule names first.
         for from in 0..options.len() {
+            if spelled.spellings.len() >= most {
+                spelled.too_many = true;
+                return spelled;
+            }
             let together = options.len() <= MOST_MOVED;
             let first = options.iter().skip(from).take(if together { MOST_MOVED } else { 1 });
             let last = options.iter().take(if together { from } else { 0 });
@@ -94,6 +110,10 @@ pub(super) fn with_options_first(program: &str, rest: &[Word]) -> Spelled {
     for kept in 0..=operands.len().min(1) {
         let (front, others) = operands.split_at(kept);
         for cluster in &joined {
+            if spelled.spellings.len() >= most {
+                spelled.too_many = true;
+                return spelled;
+            }
             let cluster = Word::Literal(format!("-{cluster}"));
             let words = front.iter().copied().chain([&cluster]).chain(apart.iter().copied());
             let words = words.chain(others.iter().copied()).cloned();
@@ -138,7 +158,7 @@ fn joined_letters<'w>(program: &str, options: &[&'w Word]) -> (Vec<String>, Vec<
 }
 
 /// The spellings of a program's arguments. Those as written are not among them.
-pub(super) fn without_options(program: &str, rest: &[Word]) -> Spelled {
+pub(super) fn without_options(program: &str, rest: &[Word], room: usize) -> Spelled {
     let mut spelled = Spelled::default();
     // Most commands have no option there.
     if rest
@@ -148,6 +168,7 @@ pub(super) fn without_options(program: &str, rest: &[Word]) -> Spelled {
     {
         return spelled;
     }
+    let most = fitting(rest, room);
     // What is kept of the words so far (their places), where the rest begins, and whether an option was left out just before.
     let mut open: Vec<(Vec<usize>, usize, bool)> = vec![(Vec::new(), 0, false)];
     let mut seen = BTreeSet::new();
@@ -156,7 +177,7 @@ pub(super) fn without_options(program: &str, rest: &[Word]) -> Spelled {
         if !seen.insert((kept.clone(), at, left_out)) {
             continue;
         }
-        if seen.len() > MOST_SPELLINGS || at > MOST_WORDS {
+        if seen.len() > MOST_SPELLINGS || at > MOST_WORDS || spelled.spellings.len() >= most {
             spelled.too_many = true;
             break;
         }
@@ -195,7 +216,7 @@ mod tests {
     fn told(line: &str) -> Vec<String> {
         let words: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();
         let (program, rest) = words.split_first().unwrap();
-        let spelled = without_options(program.literal().unwrap(), rest);
+        let spelled = without_options(program.literal().unwrap(), rest, ROOM);
         assert!(!spelled.too_many);
         let texts = spelled.spellings.iter().map(|words| {
             let texts: Vec<&str> = words.iter().filter_map(Word::literal).collect();
@@ -237,7 +258,7 @@ mod tests {
     fn moved(line: &str) -> Vec<String> {
         let words: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();
         let (program, rest) = words.split_first().unwrap();
-        let spelled = with_options_first(program.literal().unwrap(), rest);
+        let spelled = with_options_first(program.literal().unwrap(), rest, ROOM);
         let texts = spelled.spellings.iter().map(|words| {
             let texts: Vec<&str> = words.iter().filter_map(Word::literal).collect();
             texts.join(" ")
@@ -262,6 +283,6 @@ mod tests {
     fn more_options_than_are_looked_through_are_said_to_be_too_many() {
         let words: Vec<Word> = (0..200).map(|_| Word::Literal("-x".to_owned())).collect();
         let words = [words, vec![Word::Literal("publish".to_owned())]].concat();
-        assert!(without_options("npm", &words).too_many);
+        assert!(without_options("npm", &words, ROOM).too_many);
     }
 }

@@ -84,7 +84,7 @@ impl Walk<'_> {
                 return self.echoes(call, &inside).map(|()| true);
             }
             // A shell on the other side, or of somebody else, reads its commands from the input: `ssh host <<EOF`.
-            let fed = matches!(call.stdin, Stdin::Given(_) | Stdin::Pipe(Some(_)));
+            let fed = matches!(call.stdin, Stdin::Given { .. } | Stdin::Pipe(Some(_)));
             if (wrapper.joins || wrapper.shell_arguments) && fed {
                 let outer = std::mem::replace(&mut self.plain, true);
                 let read = self.script_from_input(wrapper.name, call, &inside);
@@ -456,7 +456,7 @@ impl Walk<'_> {
             }
             None => {
                 // Words of a here-string or here-document that are sure; what quotes mean to it is not looked into.
-                if let Stdin::Given(Some(text)) = &call.stdin
+                if let Stdin::Given { text: Some(text), .. } = &call.stdin
                     && !splits
                     && !text.contains(['"', '\'', '\\'])
                 {
@@ -503,7 +503,7 @@ const SPLITTING: &[&str] = &[
 /// The lines of an input that are sure.
 fn given_lines(stdin: &Stdin) -> Vec<String> {
     let text = match stdin {
-        Stdin::Given(Some(text)) | Stdin::Pipe(Some(text)) => text.as_str(),
+        Stdin::Given { text: Some(text), .. } | Stdin::Pipe(Some(text)) => text.as_str(),
         _ => "",
     };
     let lines = text.lines().map(|line| line.trim().to_owned());

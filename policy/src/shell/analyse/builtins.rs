@@ -58,6 +58,12 @@ pub(super) fn is_meaningful(name: &str) -> bool {
 /// Commands that change variables or the folder in bash, and that other shells do not have.
 const OF_BASH: &[&str] = &["declare", "let", "mapfile", "popd", "pushd", "readarray", "typeset"];
 
+/// The longest path that changes of folder are followed to, in bytes. A quarter of what Linux takes (`PATH_MAX`): each of
+/// thousands of changes copies the paths of all folders where the line may be.
+const LONGEST_PATH: usize = 1024;
+/// So much of a path costs a step.
+const LETTERS_A_STEP: usize = 1024;
+
 impl Walk<'_> {
     /// Handles a builtin; `None` if it is none of these.
     pub(super) fn builtin(&mut self, name: &str, call: &Call<'_>, state: &State) -> Read<Option<Ways>> {
@@ -234,6 +240,7 @@ impl Walk<'_> {
         Ok(Some((after.clone(), after)))
     }
 
+    /// `cd`, `chdir`, `pushd`. A path that is too long leads nowhere that is known.
     fn change_directory(&mut self, name: &str, arguments: &[Field], state: &State) -> Read<Ways> {
         let mut moved = state.clone();
         let mut operands = arguments
@@ -277,10 +284,11 @@ impl Walk<'_> {
                     absolute &= text.text.starts_with('/');
                     for directory in &state.directories {
                         let joined = directory.join(&text.text);
+                        self.budget.spend(1 + joined.as_str().len() / LETTERS_A_STEP)?;
                         if directories.contains(&joined) {
                             continue;
                         }
-                        if directories.len() < 32 {
+                        if directories.len() < 32 && joined.as_str().len() <= LONGEST_PATH {
                             directories.push(joined);
                         } else {
                             (moved.elsewhere, absolute) = (true, false);

@@ -3,7 +3,7 @@
 use super::{Socket, Walk, Ways};
 use crate::AbsPath;
 use crate::shell::{
-    Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word,
+    Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word, acts,
     class::{self, base_name},
     expand::{Field, State, Text},
     files, hidden,
@@ -22,8 +22,8 @@ pub(super) enum Stdin {
     Inherited,
     /// A pipe: what is written into it, if that is a constant.
     Pipe(Option<String>),
-    /// A here-document or here-string: its text, if it is certain.
-    Given(Option<String>),
+    /// A here-document or here-string: its text, if it is certain, and what of it the line says.
+    Given { text: Option<String>, said: String },
     /// A file.
     Unknown,
 }
@@ -59,6 +59,19 @@ impl Call<'_> {
 /// The addresses of connections, then others.
 fn sockets_then(sockets: &[Socket], others: Vec<String>) -> Vec<String> {
     sockets.iter().map(|socket| socket.url.clone()).chain(others).collect()
+}
+
+/// What the line says of the input of a program that reads commands of its own from there.
+fn told(name: &str, stdin: &Stdin) -> String {
+    let said = match stdin {
+        Stdin::Given { said, .. } => said.as_str(),
+        Stdin::Pipe(Some(text)) => text.as_str(),
+        Stdin::Pipe(None) | Stdin::Inherited | Stdin::Unknown => "",
+    };
+    match !said.is_empty() && acts::obeys_input(name) {
+        true => said.to_owned(),
+        false => String::new(),
+    }
 }
 
 impl Walk<'_> {
@@ -107,6 +120,7 @@ impl Walk<'_> {
             sockets: call.sockets.clone(),
             class,
             remote: state.remote,
+            told: name.as_deref().map_or_else(String::new, |name| told(name, &call.stdin)),
         })?;
         if let Some((simple, redirects)) = call.raw {
             self.simple_pieces(simple, redirects, &state)?;

@@ -191,6 +191,7 @@ impl Walk<'_> {
             sockets: Vec::new(),
             class: CommandClass::ReadOnly,
             remote: state.remote,
+            told: String::new(),
         })?;
         for word in words {
             self.raw_word(word, state)?;

@@ -350,7 +350,7 @@ impl Walk<'_> {
 
     pub(super) fn script_from_input(&mut self, name: &str, call: &Call<'_>, state: &State) -> Read<bool> {
         let (script, certain) = match &call.stdin {
-            Stdin::Given(Some(script)) => (Some(script), true),
+            Stdin::Given { text: Some(script), .. } => (Some(script), true),
             Stdin::Pipe(Some(script)) => (Some(script), false),
             _ => (None, false),
         };

@@ -1,0 +1,105 @@
+//! Where the changes of folder of a line lead, in the order of their commands.
+//!
+//! It follows the words of each `cd` as if it succeeds; what else may be, the analysis says ([`Analysis::goes`]). It looks at no
+//! file.
+
+use std::{collections::HashMap, ops::Deref};
+
+use crate::{
+    AbsPath,
+    request::Workspace,
+    shell::{Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Word},
+};
+
+use super::{
+    texts::{LEAST_ROOM, ROOM},
+    world::resolve,
+};
+
+/// The longest path that is followed, in bytes: Linux refuses longer ones (`PATH_MAX`).
+const MAX_PATH: usize = 4096;
+
+/// A line's analysis, with where each `cd` leads. All of them are found in one pass: a line may have thousands.
+pub(super) struct Judged {
+    analysis: Analysis,
+    led: HashMap<usize, AbsPath>,
+    end: Option<AbsPath>,
+}
+
+impl Judged {
+    pub(super) fn of(analysis: Analysis, workspace: &Workspace) -> Self {
+        let mut here = workspace.clone();
+        let mut led = HashMap::new();
+        let (mut known, mut all_known) = (true, true);
+        for (index, command) in analysis.commands.iter().enumerate() {
+            if !known || command.class != CommandClass::ChangeDirectory {
+                continue;
+            }
+            let goes = command.program() == Some("cd");
+            match followed(&here, command) {
+                Some(folder) => {
+                    led.insert(index, folder.clone());
+                    all_known &= goes;
+                    if goes {
+                        here.cwd = folder;
+                    }
+                }
+                None => {
+                    all_known = false;
+                    known &= !goes;
+                }
+            }
+        }
+        let end = all_known.then_some(here.cwd);
+        Self { analysis, led, end }
+    }
+
+    /// How much room the spellings of one of its commands have, in bytes.
+    pub(super) fn room(&self) -> usize {
+        (ROOM / self.analysis.commands.len().max(1)).max(LEAST_ROOM)
+    }
+
+    /// Where a `cd` leads after those before it: `cd src && ls && cd ..` comes back. `None` if that, or where one before it
+    /// leads, is not known.
+    pub(super) fn folder_after(&self, index: usize) -> Option<&AbsPath> {
+        self.led.get(&index)
+    }
+
+    /// Where the changes of folder of the line lead, if all are known.
+    pub(super) fn folder_at_the_end(&self) -> Option<&AbsPath> {
+        self.end.as_ref()
+    }
+}
+
+impl Deref for Judged {
+    type Target = Analysis;
+
+    fn deref(&self) -> &Analysis {
+        &self.analysis
+    }
+}
+
+fn followed(here: &Workspace, command: &Command) -> Option<AbsPath> {
+    folder_of_cd(here, command).filter(|folder| folder.as_str().len() <= MAX_PATH)
+}
+
+/// Where a `cd` leads, if that is known: by its words, with `$HOME` read as the home folder.
+pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Command) -> Option<AbsPath> {
+    let goes = |access: &&FileAccess| !access.redirection && access.access == Access::Read;
+    if let Some(FileTarget::Path(path)) = command.files.iter().find(goes).map(|access| &access.target) {
+        return Some(path.clone());
+    }
+    match command.words.get(1) {
+        None => workspace.home.clone(),
+        Some(Word::Literal(text)) => resolve(workspace, text),
+        Some(Word::Dynamic { source, .. }) => {
+            let source = source.trim_matches('"');
+            let rest = ["${HOME}", "$HOME"].iter().find_map(|home| source.strip_prefix(home))?;
+            let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+            let whole = rest.is_empty() || rest.starts_with('/');
+            (whole && rest.chars().all(plain))
+                .then(|| Some(workspace.home.as_ref()?.join(rest.trim_start_matches('/'))))
+                .flatten()
+        }
+    }
+}

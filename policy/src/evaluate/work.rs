@@ -1,0 +1,72 @@
+//! How much there is to do for a decision about one line, before it is done.
+//!
+//! The analysis has a budget of its own; a line that fits in it may still name thousands of patterns, or programs whose input has
+//! to be looked through for each of them. What is counted depends on the line alone, so that the same line gets the same
+//! answer everywhere. It measures nothing: `cargo xtask differential --hostile` does.
+
+use crate::shell::{Command, FileTarget};
+
+use super::told;
+
+/// So much is done for one line; about 50 ms.
+pub(super) const BUDGET: usize = 1 << 21;
+/// What a command costs that has no words.
+const COMMAND: usize = 64;
+/// What a pattern of files costs: it is compared with rules, protected paths and names below folders.
+const PATTERN: usize = 2048;
+/// What a path costs.
+const PATH: usize = 64;
+/// What a letter costs of a text in which commands and files are looked for.
+const LETTER: usize = 16;
+
+/// What a command costs.
+pub(super) fn of(line: &str, command: &Command) -> usize {
+    let targets = command.files.iter().map(|access| match &access.target {
+        FileTarget::Pattern { .. } => PATTERN,
+        FileTarget::Path(_) | FileTarget::Unknown(_) => PATH,
+    });
+    let told = match told::is_looked_through(line, command) {
+        true => line.len(),
+        false => 0,
+    };
+    (COMMAND + command.text.len())
+        .saturating_add(targets.sum())
+        .saturating_add(told.saturating_mul(LETTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        AbsPath,
+        shell::{self, Limits, ShellContext},
+    };
+
+    fn cost(line: &str) -> usize {
+        let context = ShellContext {
+            cwd: AbsPath::root(),
+            home: None,
+        };
+        let analysis = shell::analyse(line, &context, Limits::default());
+        analysis.commands.iter().map(|command| of(line, command)).sum()
+    }
+
+    #[test]
+    fn what_people_write_is_far_from_the_budget() {
+        for line in [
+            "git status".to_owned(),
+            "cat src/*.rs docs/**/*.md | wc -l".to_owned(),
+            format!("git add {}", "some/file.txt ".repeat(10_000)),
+            format!("python3 - <<'E'\n{}E", "print(1)\n".repeat(1_000)),
+        ] {
+            assert!(cost(&line) < BUDGET * 3 / 4, "{:.40}: {}", line, cost(&line));
+        }
+    }
+
+    #[test]
+    fn what_takes_long_is_not_within_it() {
+        let patterns: String = (0..2_000).map(|number| format!("a{number}*.ts ")).collect();
+        assert!(cost(&format!("cat {patterns}")) > BUDGET);
+        assert!(cost(&format!("{}\n{}", "python3 - <<E;".repeat(300), "E\n".repeat(300))) > BUDGET);
+    }
+}
