@@ -51,8 +51,10 @@ pub(super) const INTERPRETERS: &[&str] = &[
 ];
 /// Programs that run or read what their texts say, and are no languages that a rule could be too wide for.
 const ALSO: &[&str] = &[
-    "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3",
+    "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3", "yq",
 ];
+/// Shells whose language is another one than bash's: each of their words may be a script.
+const FOREIGN: &[&str] = &["csh", "fish", "osh", "powershell", "pwsh", "rc", "tcsh"];
 /// Programs whose input can be a shell's.
 const SHELLS_INSIDE: &[&str] = &["docker", "kubectl", "nerdctl", "oc", "podman", "script", "wsl"];
 /// Programs whose commands, given as one word, write and read files: `vim -c 'w file'`.
@@ -79,6 +81,8 @@ const CALLS: &[&str] = &[
     "os:cmd",
     ".command",
     "| \"",
+    ".cmd(",
+    "passthru",
 ];
 /// Programs, with their verb, that run the command after it.
 pub(super) const RUNNERS: &[(&str, &[&str])] = &[
@@ -209,11 +213,12 @@ impl World<'_> {
     ) -> impl Iterator<Item = Part> + 'c {
         let interprets = interpreter(command);
         let sed = matches!(command.program_name(), Some("sed" | "gsed"));
+        let foreign = command.program_name().is_some_and(|name| FOREIGN.contains(&name));
         let edits = command
             .program_name()
             .is_some_and(|name| EDITORS.contains(&name) || ALSO.contains(&name));
         let told = move |word: &&str| {
-            (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
+            foreign || (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
         };
         let fed = is_fed(line, command);
         words(command)
@@ -396,7 +401,7 @@ fn told(command: &Command) -> Vec<String> {
 }
 
 /// A text from each place where a command can begin in it, up to where the command can end, and further.
-fn beginnings(text: &str) -> Vec<&str> {
+pub(super) fn beginnings(text: &str) -> Vec<&str> {
     let opens = |c: char| {
         matches!(
             c,

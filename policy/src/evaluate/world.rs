@@ -10,7 +10,8 @@ use crate::{
     facts::{PathKind, Repository},
     path::{Anchor, Anchors, PathPattern},
     request::Workspace,
-    rule::Rule,
+    Effect,
+    rule::{PathVerb, Rule},
     ruleset::{Bases, InForce, RuleId},
 };
 
@@ -151,6 +152,14 @@ impl<'a> World<'a> {
     /// could then hide a case for it.
     pub(super) fn has_scoped_shell_rule(&self) -> bool {
         self.rules.index().has_scoped_shell_rule(|id| self.rule(id).is_some())
+    }
+
+    /// Whether a deny or ask on files says something about reading.
+    pub(super) fn has_path_rules(&self) -> bool {
+        let index = self.rules.index();
+        [Effect::Deny, Effect::Ask]
+            .into_iter()
+            .any(|effect| !index.paths(PathVerb::Read, effect).is_empty())
     }
 
     fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {

@@ -375,7 +375,7 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
 }
 
 /// Whether a program takes a script of sed or awk.
-pub(super) fn takes_script(name: &str) -> bool {
+pub(crate) fn takes_script(name: &str) -> bool {
     matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
 }
 

@@ -23,6 +23,7 @@ mod files;
 mod generate;
 mod judge;
 mod matchers;
+mod mentions;
 mod policy;
 mod rules;
 mod texts;

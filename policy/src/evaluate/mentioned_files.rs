@@ -1,0 +1,99 @@
+//! Denied files in the texts of programs of which nobody has said what they read.
+//!
+//! What usual programs read is known by their words, and a word that is a denied file asks in any program (`touched`). Here are
+//! the texts that hold more than one name: `concat:.env` of ffmpeg, `load(".env")` of yq, `-e.env`, a script in an unknown
+//! language, and what such a program is given on its input. What is found asks, for it may be a mere mention.
+
+use crate::{
+    rule::PathVerb,
+    shell::{
+        Analysis, Command, CommandClass, Word,
+        inert::{self, Words},
+    },
+};
+
+use super::{part::Part, world::World};
+
+/// Most names of the texts of one command that are looked at. Beyond it nothing is known.
+const MOST_NAMES: usize = 16_384;
+/// Longest name, in bytes.
+const MAX_NAME: usize = 4096;
+/// Most parts of one command; one settles the answer.
+const MOST_PARTS: usize = 8;
+
+impl World<'_> {
+    /// Denied files that the texts of a command name.
+    pub(super) fn judge_mentioned_files(
+        &self,
+        line: &str,
+        analysis: &Analysis,
+        index: usize,
+        command: &Command,
+    ) -> Vec<Part> {
+        let known = inert::words(command);
+        let looks = command.class == CommandClass::Other && matches!(known, Words::Declared | Words::Unknown);
+        if !looks || command.remote || !self.has_path_rules() {
+            return Vec::new();
+        }
+        // A text of several words is one for people where the program is known.
+        let texts = command.words.iter().skip(1).filter_map(Word::literal);
+        let texts = texts.filter(|text| known == Words::Unknown || !text.contains(char::is_whitespace));
+        let input = match analysis.inputs.get(&index) {
+            Some(Some(text)) => text.as_str(),
+            Some(None) => line.split_once("<<").map_or("", |(_, text)| text),
+            None => "",
+        };
+        let mut parts = Vec::new();
+        let mut left = MOST_NAMES;
+        for text in texts.chain(std::iter::once(input)) {
+            let whole = |name: &str| name.len() == text.len();
+            for name in names(text).filter(|name| !whole(name)) {
+                if left == 0 {
+                    let why = "it has more words than are looked at for files that rules name";
+                    parts.push(Part::unknown(&command.text, why));
+                    return parts;
+                }
+                left -= 1;
+                let Some(path) = self.resolve(name) else { continue };
+                if let Some(id) = self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Read]) {
+                    let why = "a text of it names this file, which is a case for";
+                    parts.push(Part::perhaps(self, id, format!("names {name}"), why));
+                }
+                if parts.len() >= MOST_PARTS {
+                    return parts;
+                }
+            }
+        }
+        parts
+    }
+}
+
+/// What in a text can be the name of a file: runs of letters of names with a dot or a slash, and the value of a short option.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let attached = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let attached = attached.and_then(|rest| rest.get(rest.chars().next()?.len_utf8()..));
+    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~' | '+')))
+        .filter(|name| name.contains(['.', '/']))
+        .chain(attached)
+        .filter(|name| name.len() > 1 && name.len() <= MAX_NAME && !name.starts_with("//"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_texts() {
+        for (text, name) in [
+            ("concat:.env", ".env"),
+            ("load(\".env\")", ".env"),
+            ("-e.env", ".env"),
+            ("-isecret", "secret"),
+            ("cat .env | x", ".env"),
+            ("#include \"../.env\"", "../.env"),
+        ] {
+            assert!(names(text).any(|found| found == name), "{text}");
+        }
+        assert_eq!(names("https://x.test/.env").next(), None);
+    }
+}
