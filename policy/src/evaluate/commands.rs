@@ -115,7 +115,10 @@ impl World<'_> {
         let subject = display(command);
         let wide = texts::wide(command);
         let mut ids = self.rules.index().commands(wide.iter().map(String::as_str));
-        let in_any_order = self.rules.index().option_sets(command.program_name().unwrap_or_default());
+        let in_any_order = self
+            .rules
+            .index()
+            .option_sets(command.program_name().unwrap_or_default());
         if !in_any_order.is_empty() {
             ids.extend_from_slice(in_any_order);
             ids.sort_unstable();

@@ -19,12 +19,7 @@ use crate::{
     },
 };
 
-use super::{
-    part::Part,
-    texts,
-    touched::host_contacted,
-    world::World,
-};
+use super::{part::Part, texts, touched::host_contacted, world::World};
 
 /// Most words of one command's texts that are looked at. Beyond it nothing is known.
 const MOST_TOKENS: usize = 65_536;
@@ -32,12 +27,22 @@ const MOST_TOKENS: usize = 65_536;
 const MOST_PARTS: usize = 8;
 /// Longest host that is looked for, in bytes: names have at most 253.
 const MAX_HOST: usize = 512;
+/// Schemes of addresses in which a host stands. Names in stores of objects (`s3://bucket`) are none.
+const SCHEMES: &[&str] = &[
+    "ftp", "ftps", "git", "http", "https", "ldap", "ldaps", "rsync", "sftp", "ssh", "svn", "ws", "wss",
+];
 /// Words of the shell that set variables.
 const SETTERS: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
 
 impl World<'_> {
     /// Hosts that a command names and may contact, where a deny or ask is about them.
-    pub(super) fn judge_named_hosts(&self, line: &str, analysis: &Analysis, index: usize, command: &Command) -> Vec<Part> {
+    pub(super) fn judge_named_hosts(
+        &self,
+        line: &str,
+        analysis: &Analysis,
+        index: usize,
+        command: &Command,
+    ) -> Vec<Part> {
         if !self.rules.index().names_hosts() {
             return Vec::new();
         }
@@ -115,15 +120,23 @@ fn texts_of<'c>(line: &'c str, analysis: &'c Analysis, index: usize, command: &'
             })
             .collect(),
         Words::Inert => words().filter(one_word).collect(),
-        Words::Wrapper(program) => words().take(program.saturating_sub(1)).collect(),
+        Words::Wrapper(program) => words()
+            .take(program.saturating_sub(1))
+            .chain(input(line, analysis, index))
+            .collect(),
+        // A program may be named by its address: `npx https://…`.
         Words::Declared | Words::Unknown => {
-            let input = match analysis.inputs.get(&index) {
-                Some(Some(text)) => text.as_str(),
-                Some(None) => line.split_once("<<").map_or("", |(_, text)| text),
-                None => "",
-            };
-            words().chain(std::iter::once(input)).collect()
+            let program = command.words.iter().take(1).map(source);
+            program.chain(words()).chain(input(line, analysis, index)).collect()
         }
+    }
+}
+
+/// What a command reads from its input, as far as the line says.
+fn input<'c>(line: &'c str, analysis: &'c Analysis, index: usize) -> Option<&'c str> {
+    match analysis.inputs.get(&index)? {
+        Some(text) => Some(text),
+        None => line.split_once("<<").map(|(_, text)| text),
     }
 }
 
@@ -139,9 +152,15 @@ fn behind_equals(text: &str) -> &str {
 
 /// Whether a text is an address rather than a name: it has a scheme of the network, or a user in front of a place.
 fn is_address(text: &str) -> bool {
-    let scheme = text.split_once("://").map(|(before, _)| before.rsplit(['=', ':']).next().unwrap_or_default());
+    let scheme = text
+        .split_once("://")
+        .map(|(before, _)| before.rsplit(['=', ':']).next().unwrap_or_default());
     match scheme {
-        Some(scheme) => !scheme.is_empty() && !scheme.eq_ignore_ascii_case("file"),
+        Some(scheme) => {
+            // `git+https`, `svn+ssh`
+            let last = scheme.rsplit('+').next().unwrap_or_default();
+            SCHEMES.iter().any(|own| own.eq_ignore_ascii_case(last))
+        }
         None => {
             let place = text.split_once('@').filter(|(user, _)| !user.is_empty());
             place.is_some_and(|(_, place)| place.contains(':')) && !text.contains(char::is_whitespace)
@@ -212,7 +231,7 @@ mod tests {
         for text in ["https://x.test", "--url=ssh://x", "git+https://x", "user@host:path"] {
             assert!(is_address(text), "{text}");
         }
-        for text in ["a.txt", "file:///etc", "x@1.2", "a:b", "://", ""] {
+        for text in ["s3://bucket/x", "a.txt", "file:///etc", "x@1.2", "a:b", "://", ""] {
             assert!(!is_address(text), "{text}");
         }
     }

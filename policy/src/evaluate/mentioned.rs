@@ -31,6 +31,11 @@ const MOST_REGEXES: usize = 1_000_000;
 /// `- cmd` is a command of zsh.
 const COMMANDS_BEGIN: &[&str] = &["!", "|", ":!", "$(", "`", "- "];
 
+/// What quotes in the languages of shells.
+const QUOTES: &[char] = &['\'', '"', '\\'];
+/// What a program text holds that runs a command, in the languages of tracers and of many others.
+const CALL: &str = "system(";
+
 /// What a command may run.
 pub(super) enum Mention {
     /// Something that this rule is about.
@@ -112,7 +117,11 @@ impl World<'_> {
             Words::Inert => {}
         }
         if !interprets && (console || known == Words::Unknown) {
-            let at = if known == Words::Unknown { Where::Anywhere } else { Where::AtBeginnings };
+            let at = if known == Words::Unknown {
+                Where::Anywhere
+            } else {
+                Where::AtBeginnings
+            };
             match analysis.inputs.get(&index) {
                 Some(Some(text)) => search.text(text, at, None),
                 // Not certain to its end: then the line has it.
@@ -155,7 +164,7 @@ impl<'w, 'a> Search<'w, 'a> {
     /// Words that say by their beginning that they are a command.
     fn commands_in(&mut self, words: &[Word]) {
         for text in words.iter().map(source) {
-            if COMMANDS_BEGIN.iter().any(|begin| text.starts_with(begin)) {
+            if COMMANDS_BEGIN.iter().any(|begin| text.starts_with(begin)) || text.contains(CALL) {
                 self.text(text, Where::AtBeginnings, None);
             }
         }
@@ -183,13 +192,10 @@ impl<'w, 'a> Search<'w, 'a> {
     fn text(&mut self, text: &str, at: Where, behind: Option<&[Word]>) {
         match at {
             Where::Anywhere => {
-                let mut from = 0;
-                while let Some((begin, token)) = next_token(text, from) {
-                    from = begin + token.len();
-                    self.token(token, text.get(from..).unwrap_or_default(), behind);
-                    if self.too_many {
-                        return;
-                    }
+                self.each_word(text, behind);
+                // What a shell of its own would join: `cu""rl`, `c\url`.
+                if text.contains(QUOTES) {
+                    self.each_word(&text.replace(QUOTES, ""), behind);
                 }
             }
             Where::AtBeginnings => {
@@ -204,6 +210,14 @@ impl<'w, 'a> Search<'w, 'a> {
                     }
                 }
             }
+        }
+    }
+
+    fn each_word(&mut self, text: &str, behind: Option<&[Word]>) {
+        let mut from = 0;
+        while let Some((begin, token)) = next_token(text, from).filter(|_| !self.too_many) {
+            from = begin + token.len();
+            self.token(token, text.get(from..).unwrap_or_default(), behind);
         }
     }
 
@@ -227,7 +241,9 @@ impl<'w, 'a> Search<'w, 'a> {
         }
         let literal = |text: &str| Word::Literal(text.to_owned());
         // `curl x; ls`: up to where a command can end.
-        let end = rest.find(['\'', '"', '`', ')', ';', '|', '&', '\n', ']', '}']).unwrap_or(rest.len());
+        let end = rest
+            .find(['\'', '"', '`', ')', ';', '|', '&', '\n', ']', '}'])
+            .unwrap_or(rest.len());
         let own = rest.get(..end).unwrap_or_default().split_whitespace().map(literal);
         let following = || behind.unwrap_or_default().iter().cloned();
         self.compare(name, own.chain(following().filter(|_| end == rest.len())).collect());
@@ -258,7 +274,9 @@ impl<'w, 'a> Search<'w, 'a> {
         }
         let concerns = |id: &RuleId| {
             let pattern = world.naming(*id);
-            pattern.and_then(|pattern| pattern.as_regex()).is_some_and(|regex| regex.concerns(name))
+            pattern
+                .and_then(|pattern| pattern.as_regex())
+                .is_some_and(|regex| regex.concerns(name))
         };
         self.regexes.iter().any(concerns)
     }
@@ -344,7 +362,9 @@ fn program_named(token: &str) -> Option<&str> {
     let placed = token.starts_with('/') && !token.starts_with("//");
     let here = token.starts_with("./") || token.starts_with("../");
     let programs = matches!(folder.rsplit('/').next(), Some("bin" | "sbin" | ".bin"));
-    (placed || here || programs).then_some(name).filter(|name| !name.is_empty())
+    (placed || here || programs)
+        .then_some(name)
+        .filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use crate::{
     rule::PathVerb,
     shell::{
-        Analysis, Command, CommandClass, Word,
+        Analysis, Command, CommandClass, Word, acts,
         inert::{self, Words},
     },
 };
@@ -31,13 +31,14 @@ impl World<'_> {
         command: &Command,
     ) -> Vec<Part> {
         let known = inert::words(command);
-        let looks = command.class == CommandClass::Other && matches!(known, Words::Declared | Words::Unknown);
+        let named = matches!(known, Words::Declared | Words::Unknown);
+        let looks = command.class == CommandClass::Other && (named || acts::is_console(command));
         if !looks || command.remote || !self.has_path_rules() {
             return Vec::new();
         }
         // A text of several words is one for people where the program is known.
         let texts = command.words.iter().skip(1).filter_map(Word::literal);
-        let texts = texts.filter(|text| known == Words::Unknown || !text.contains(char::is_whitespace));
+        let texts = texts.filter(|text| named && (known == Words::Unknown || !text.contains(char::is_whitespace)));
         let input = match analysis.inputs.get(&index) {
             Some(Some(text)) => text.as_str(),
             Some(None) => line.split_once("<<").map_or("", |(_, text)| text),

@@ -278,7 +278,9 @@ fn all_wide(command: &Command) -> Vec<String> {
         out.extend(super::push::spellings(without_git_options(rest)));
     }
     // `git subtree push` and its kin push, too.
-    let own = spellings.iter().find(|words| words.first().and_then(Word::literal) == Some("git"));
+    let own = spellings
+        .iter()
+        .find(|words| words.first().and_then(Word::literal) == Some("git"));
     let rest = own.and_then(|words| super::push::pushes(without_git_options(words.get(1..)?)));
     if let Some(rest) = rest {
         let words = ["git", "push"].map(|word| Word::Literal(word.to_owned()));
@@ -483,8 +485,12 @@ pub(super) fn has_options_of(pattern: &TextPattern, command: &Command) -> bool {
         let words: Vec<&str> = std::iter::once(name).chain(texts).collect();
         set.covers(&words, letters)
     };
-    covers(rest) || (name == "git" && covers(without_git_options(rest)))
-        || spelled::without_options(name, rest).spellings.iter().any(|rest| covers(rest))
+    covers(rest)
+        || (name == "git" && covers(without_git_options(rest)))
+        || spelled::without_options(name, rest)
+            .spellings
+            .iter()
+            .any(|rest| covers(rest))
 }
 
 #[cfg(test)]

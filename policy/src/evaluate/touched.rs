@@ -314,7 +314,9 @@ fn put_into_the_index(command: &Command) -> Vec<&str> {
         .filter(|word| !word.starts_with('-') && word.len() < MAX_NAME)
         // `:(top).env`, `:/.env`
         .map(|word| match word.strip_prefix(':') {
-            Some(magic) => magic.split_once(')').map_or(magic.trim_start_matches('/'), |(_, path)| path),
+            Some(magic) => magic
+                .split_once(')')
+                .map_or(magic.trim_start_matches('/'), |(_, path)| path),
             None => word,
         })
         .filter(|word| !word.is_empty())

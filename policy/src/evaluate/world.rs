@@ -6,11 +6,10 @@ use std::{
 };
 
 use crate::{
-    AbsPath, EffectiveRuleset, Request,
+    AbsPath, Effect, EffectiveRuleset, Request,
     facts::{PathKind, Repository},
     path::{Anchor, Anchors, PathPattern},
     request::Workspace,
-    Effect,
     rule::{PathVerb, Rule},
     ruleset::{Bases, InForce, RuleId},
 };

@@ -44,7 +44,11 @@ impl TextPattern {
         let first = words.iter().position(|word| word.starts_with('-'))?;
         let options = words.split_off(first);
         let plain = |word: &&str| word.len() > 1 && word.starts_with('-') && *word != "--";
-        (words.len() > 1 && options.len() > 1 && options.iter().all(plain)).then_some(OptionSet { words, options, exact })
+        (words.len() > 1 && options.len() > 1 && options.iter().all(plain)).then_some(OptionSet {
+            words,
+            options,
+            exact,
+        })
     }
 }
 
@@ -54,8 +58,10 @@ impl OptionSet<'_> {
     pub(crate) fn covers(&self, words: &[&str], letters: &str) -> bool {
         let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
         let (own, behind) = words.split_at(end.min(words.len()));
-        let (options, operands): (Vec<&str>, Vec<&str>) =
-            own.iter().copied().partition(|word| word.len() > 1 && word.starts_with('-'));
+        let (options, operands): (Vec<&str>, Vec<&str>) = own
+            .iter()
+            .copied()
+            .partition(|word| word.len() > 1 && word.starts_with('-'));
         if !operands.starts_with(&self.words) {
             return false;
         }
@@ -80,11 +86,16 @@ impl OptionSet<'_> {
             };
             given == named || cut_short || short(named) || (push && PUSH.iter().any(same))
         };
-        let has_all = self.options.iter().all(|named| options.iter().any(|given| means(given, named)));
+        let has_all = self
+            .options
+            .iter()
+            .all(|named| options.iter().any(|given| means(given, named)));
         let has_no_other = || {
             operands.len() == self.words.len()
                 && behind.len() <= 1
-                && options.iter().all(|given| self.options.iter().any(|named| means(given, named)))
+                && options
+                    .iter()
+                    .all(|given| self.options.iter().any(|named| means(given, named)))
         };
         has_all && (!self.exact || has_no_other())
     }
@@ -98,7 +109,11 @@ mod tests {
     fn options_are_compared_as_sets() {
         for (pattern, line, expected) in [
             ("git push --force --tags:*", "git push --tags --force", true),
-            ("git push --force --tags:*", "git push -q --force -v --tags origin", true),
+            (
+                "git push --force --tags:*",
+                "git push -q --force -v --tags origin",
+                true,
+            ),
             ("git push --force --tags:*", "git push origin --tags -f", true),
             ("git push --force --tags:*", "git push --tags", false),
             ("git push --force --tags:*", "git push --force -- --tags", false),

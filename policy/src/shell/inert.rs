@@ -99,7 +99,11 @@ pub(crate) fn words(command: &Command) -> Words {
     };
     if let Some(entries) = INERT.get(name) {
         let verbs = verbs(name, rest);
-        let among = |list: &[&str]| verbs.iter().any(|(one, two)| list.contains(&one.as_str()) || list.contains(&two.as_str()));
+        let among = |list: &[&str]| {
+            verbs
+                .iter()
+                .any(|(one, two)| list.contains(&one.as_str()) || list.contains(&two.as_str()))
+        };
         if entries.iter().any(|entry| among(entry.but)) {
             return Words::Unknown;
         }
@@ -123,7 +127,9 @@ pub(crate) fn operands_of_wrapper(command: &Command) -> Vec<usize> {
     else {
         return Vec::new();
     };
-    wrappers::unwrap(wrapper, &command.words, start).operands
+    let found = wrappers::unwrap(wrapper, &command.words, start);
+    let may_be = wrapper.optional || (wrapper.dashes && found.program.is_none());
+    if may_be { found.operands } else { Vec::new() }
 }
 
 /// Whether a program is named as those are that people install: by its bare name, or in a folder of programs.
@@ -175,7 +181,11 @@ mod tests {
     fn each_entry_has_names_and_a_reason_and_no_word_twice() {
         let raws: Raws = data::read("inert.toml", FILE);
         for raw in &raws.inert {
-            assert!(!raw.names.is_empty() && raw.why.split(' ').count() >= 3, "{}", raw.names);
+            assert!(
+                !raw.names.is_empty() && raw.why.split(' ').count() >= 3,
+                "{}",
+                raw.names
+            );
             let words = raw.words.as_deref().unwrap_or_default();
             for list in [raw.names.as_str(), words, raw.but.as_str()] {
                 let mut seen = std::collections::HashSet::new();

@@ -74,11 +74,17 @@ fn commands_within(command: &Command) -> Vec<Command> {
             let rest = &text[from + run.len()..];
             let cut = rest.find(['\'', '"', ';', '|', '&']);
             let literal = |text: &str| Word::Literal(text.to_owned());
-            let mut own: Vec<Word> = rest[..cut.unwrap_or(rest.len())].split_whitespace().map(literal).collect();
+            let mut own: Vec<Word> = rest[..cut.unwrap_or(rest.len())]
+                .split_whitespace()
+                .map(literal)
+                .collect();
             if cut.is_none() {
                 own.extend_from_slice(behind);
             }
-            let apart = runs(rest, OF_A_PROGRAM).into_iter().map(|(_, run)| literal(run)).collect();
+            let apart = runs(rest, OF_A_PROGRAM)
+                .into_iter()
+                .map(|(_, run)| literal(run))
+                .collect();
             for rest in [own, apart, behind.to_vec()] {
                 out.push(command_of(std::iter::once(name.clone()).chain(rest).collect()));
             }
@@ -134,14 +140,18 @@ impl Judge<'_> {
         let mut names: Vec<&str> = Vec::new();
         if is_unknown(command) {
             for text in command.words.iter().skip(1).filter_map(Word::literal) {
-                let inside = runs(text, &['.', '_', '-', '/', '~', '+']).into_iter().map(|(_, run)| run);
+                let inside = runs(text, &['.', '_', '-', '/', '~', '+'])
+                    .into_iter()
+                    .map(|(_, run)| run);
                 names.extend(inside.filter(|run| *run != text && run.contains(['.', '/'])));
                 // The value of a short option in the same word.
                 let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
                 names.extend(short.and_then(|rest| rest.get(1..)));
             }
         }
-        let of_words = names.into_iter().filter(|name| name.len() > 1 && !name.starts_with("//"));
+        let of_words = names
+            .into_iter()
+            .filter(|name| name.len() > 1 && !name.starts_with("//"));
         let rules = of_words.filter_map(|name| self.about_reading(name));
         rules.map(|rule| Part::perhaps(&rule)).collect()
     }

@@ -142,7 +142,8 @@ impl Rule {
 
     /// Whether the last label of the hosts that it is about is not left open.
     pub(crate) fn names_a_host(&self) -> bool {
-        self.host().is_some_and(|pattern| !pattern.rsplit('.').next().unwrap().contains('*') && pattern != "*.b.*")
+        self.host()
+            .is_some_and(|pattern| !pattern.rsplit('.').next().unwrap().contains('*') && pattern != "*.b.*")
     }
 
     pub(crate) fn is_for_every_command(&self) -> bool {
