@@ -32,6 +32,7 @@ mod needed;
 mod ourselves;
 mod part;
 mod push;
+mod reaching;
 mod repositories;
 mod sandbox;
 pub mod suggest;

@@ -13,16 +13,17 @@ use crate::{
     Effect,
     rule::{Matcher, host_of, percent_decoded},
     ruleset::RuleId,
-    shell::{
-        Analysis, Command, CommandClass, Word,
-        inert::{self, Words},
-    },
+    shell::{Analysis, Command, CommandClass, inert::Words},
 };
 
-use super::{part::Part, texts, touched::host_contacted, world::World};
+use super::{
+    part::Part,
+    reaching::{self, source, words_of},
+    texts,
+    touched::host_contacted,
+    world::World,
+};
 
-/// Most words of one command's texts that are looked at. Beyond it nothing is known.
-const MOST_TOKENS: usize = 65_536;
 /// Most parts of one command; one settles the answer.
 const MOST_PARTS: usize = 8;
 /// Longest host that is looked for, in bytes: names have at most 253.
@@ -52,20 +53,21 @@ impl World<'_> {
             .filter(|assignment| !command.words.is_empty() || !texts::assignment_is_private(&assignment.name))
             .map(|assignment| source(&assignment.value))
             .collect();
-        texts.extend(texts_of(line, analysis, index, command));
+        let too_many = "it has more words than are looked at for hosts that rules name";
+        match texts_of(line, analysis, index, command) {
+            Some(further) => texts.extend(further),
+            None => return vec![Part::unknown(&command.text, too_many)],
+        }
         let known: BTreeSet<String> = command.urls.iter().filter_map(|url| host_contacted(url)).collect();
         let mut met = BTreeSet::new();
-        let mut left = MOST_TOKENS;
         let mut parts = Vec::new();
         for text in texts {
             let address = is_address(text);
             for host in hosts_in(text) {
-                if left == 0 {
-                    let why = "it has more words than are looked at for hosts that rules name";
-                    parts.push(Part::unknown(&command.text, why));
+                if !self.one_word_more() {
+                    parts.push(Part::unknown(&command.text, too_many));
                     return parts;
                 }
-                left -= 1;
                 if known.contains(&host) {
                     continue;
                 }
@@ -100,14 +102,17 @@ impl World<'_> {
 }
 
 /// The texts of a command that may say what it contacts.
-fn texts_of<'c>(line: &'c str, analysis: &'c Analysis, index: usize, command: &'c Command) -> Vec<&'c str> {
-    if !matches!(command.class, CommandClass::Other | CommandClass::Wrapper) {
-        return Vec::new();
+fn texts_of<'c>(line: &'c str, analysis: &'c Analysis, index: usize, command: &'c Command) -> Option<Vec<&'c str>> {
+    if !matches!(
+        command.class,
+        CommandClass::Other | CommandClass::Wrapper | CommandClass::Function
+    ) {
+        return Some(Vec::new());
     }
     let program = command.program_name().unwrap_or_default();
     let words = || command.words.iter().skip(1).map(source);
     let one_word = |text: &&str| !text.contains(char::is_whitespace);
-    match inert::words(command) {
+    Some(match words_of(analysis, command) {
         // Titles and messages are texts; what has no blank may be an address.
         Words::Inert if program == "git" => words()
             .filter(one_word)
@@ -122,28 +127,17 @@ fn texts_of<'c>(line: &'c str, analysis: &'c Analysis, index: usize, command: &'
         Words::Inert => words().filter(one_word).collect(),
         Words::Wrapper(program) => words()
             .take(program.saturating_sub(1))
-            .chain(input(line, analysis, index))
+            .chain(reaching::texts(line, analysis, index, command)?)
             .collect(),
         // A program may be named by its address: `npx https://…`.
         Words::Declared | Words::Unknown => {
             let program = command.words.iter().take(1).map(source);
-            program.chain(words()).chain(input(line, analysis, index)).collect()
+            program
+                .chain(words())
+                .chain(reaching::texts(line, analysis, index, command)?)
+                .collect()
         }
-    }
-}
-
-/// What a command reads from its input, as far as the line says.
-fn input<'c>(line: &'c str, analysis: &'c Analysis, index: usize) -> Option<&'c str> {
-    match analysis.inputs.get(&index)? {
-        Some(text) => Some(text),
-        None => line.split_once("<<").map(|(_, text)| text),
-    }
-}
-
-fn source(word: &Word) -> &str {
-    match word {
-        Word::Literal(text) | Word::Dynamic { source: text, .. } => text,
-    }
+    })
 }
 
 fn behind_equals(text: &str) -> &str {

@@ -17,10 +17,12 @@ use crate::{
     },
 };
 
-use super::{texts, told, world::World};
+use super::{
+    reaching::{self, source, words_of},
+    texts, told,
+    world::World,
+};
 
-/// Most words of all texts of one command that are looked at. Beyond it nothing is known.
-const MOST_TOKENS: usize = 65_536;
 /// Most places of one command where a program that a rule is about was found and the rule was not met.
 const MOST_HITS: usize = 64;
 /// Most words behind the name of a program that a rule is compared with.
@@ -57,7 +59,6 @@ enum Where {
 struct Search<'w, 'a> {
     world: &'w World<'a>,
     regexes: Vec<RuleId>,
-    tokens: usize,
     compared: usize,
     hits: usize,
     too_many: bool,
@@ -74,12 +75,16 @@ impl World<'_> {
         index: usize,
         command: &Command,
     ) -> Option<Mention> {
-        if !matches!(command.class, CommandClass::Other | CommandClass::Wrapper) || !self.has_scoped_shell_rule() {
+        let may_run = matches!(
+            command.class,
+            CommandClass::Other | CommandClass::Wrapper | CommandClass::Function
+        );
+        if !may_run || !self.has_scoped_shell_rule() {
             return None;
         }
         let console = acts::is_console(command);
         let program = command.program_name()?;
-        let known = inert::words(command);
+        let known = words_of(analysis, command);
         if known == Words::Inert && !console {
             return None;
         }
@@ -96,8 +101,11 @@ impl World<'_> {
                 search.commands_in(words);
             }
             Words::Unknown => {
-                for (at, word) in command.words.iter().enumerate() {
-                    search.text(source(word), Where::Anywhere, command.words.get(at + 1..));
+                // `=cmd` of zsh.
+                let equals = command.program().and_then(|program| program.strip_prefix('='));
+                search.text(equals.unwrap_or_default(), Where::Anywhere, Some(words));
+                for (at, word) in words.iter().enumerate() {
+                    search.text(source(word), Where::Anywhere, words.get(at + 1..));
                 }
                 for assignment in &command.assignments {
                     search.text(source(&assignment.value), Where::Anywhere, None);
@@ -122,11 +130,9 @@ impl World<'_> {
             } else {
                 Where::AtBeginnings
             };
-            match analysis.inputs.get(&index) {
-                Some(Some(text)) => search.text(text, at, None),
-                // Not certain to its end: then the line has it.
-                Some(None) => search.text(line.split_once("<<").map_or("", |(_, text)| text), at, None),
-                None => {}
+            match reaching::texts(line, analysis, index, command) {
+                Some(texts) => texts.into_iter().for_each(|text| search.text(text, at, None)),
+                None => search.too_many = true,
             }
         }
         if console {
@@ -145,7 +151,6 @@ impl<'w, 'a> Search<'w, 'a> {
         Self {
             world,
             regexes: open.into_iter().filter(regex).collect(),
-            tokens: 0,
             compared: 0,
             hits: 0,
             too_many: false,
@@ -223,8 +228,7 @@ impl<'w, 'a> Search<'w, 'a> {
 
     /// Looks at one word of a text, and what stands behind it.
     fn token(&mut self, token: &str, rest: &str, behind: Option<&[Word]>) {
-        self.tokens += 1;
-        if self.tokens > MOST_TOKENS {
+        if !self.world.one_word_more() {
             self.too_many = true;
             return;
         }
@@ -326,12 +330,6 @@ impl World<'_> {
             })
         };
         (meets(Effect::Deny), meets(Effect::Ask))
-    }
-}
-
-fn source(word: &Word) -> &str {
-    match word {
-        Word::Literal(text) | Word::Dynamic { source: text, .. } => text,
     }
 }
 

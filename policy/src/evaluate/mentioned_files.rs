@@ -6,16 +6,15 @@
 
 use crate::{
     rule::PathVerb,
-    shell::{
-        Analysis, Command, CommandClass, Word, acts,
-        inert::{self, Words},
-    },
+    shell::{Analysis, Command, CommandClass, Word, acts, inert::Words},
 };
 
-use super::{part::Part, world::World};
+use super::{
+    part::Part,
+    reaching::{self, words_of},
+    world::World,
+};
 
-/// Most names of the texts of one command that are looked at. Beyond it nothing is known.
-const MOST_NAMES: usize = 16_384;
 /// Longest name, in bytes.
 const MAX_NAME: usize = 4096;
 /// Most parts of one command; one settles the answer.
@@ -30,31 +29,30 @@ impl World<'_> {
         index: usize,
         command: &Command,
     ) -> Vec<Part> {
-        let known = inert::words(command);
+        let known = words_of(analysis, command);
         let named = matches!(known, Words::Declared | Words::Unknown);
-        let looks = command.class == CommandClass::Other && (named || acts::is_console(command));
+        let may_read = matches!(command.class, CommandClass::Other | CommandClass::Function);
+        let looks = may_read && (named || acts::is_console(command));
         if !looks || command.remote || !self.has_path_rules() {
             return Vec::new();
         }
         // A text of several words is one for people where the program is known.
         let texts = command.words.iter().skip(1).filter_map(Word::literal);
         let texts = texts.filter(|text| named && (known == Words::Unknown || !text.contains(char::is_whitespace)));
-        let input = match analysis.inputs.get(&index) {
-            Some(Some(text)) => text.as_str(),
-            Some(None) => line.split_once("<<").map_or("", |(_, text)| text),
-            None => "",
+        let too_many = "it has more words than are looked at for files that rules name";
+        let Some(further) = reaching::texts(line, analysis, index, command) else {
+            return vec![Part::unknown(&command.text, too_many)];
         };
+        // A word that is the name itself asks with the command's words, of what is a program.
+        let asks_itself = command.class == CommandClass::Other;
+        let own = texts.map(|text| (text, asks_itself));
         let mut parts = Vec::new();
-        let mut left = MOST_NAMES;
-        for text in texts.chain(std::iter::once(input)) {
-            let whole = |name: &str| name.len() == text.len();
-            for name in names(text).filter(|name| !whole(name)) {
-                if left == 0 {
-                    let why = "it has more words than are looked at for files that rules name";
-                    parts.push(Part::unknown(&command.text, why));
+        for (text, asks_itself) in own.chain(further.into_iter().map(|text| (text, false))) {
+            for name in names(text).filter(|name| !asks_itself || name.len() != text.len()) {
+                if !self.one_word_more() {
+                    parts.push(Part::unknown(&command.text, too_many));
                     return parts;
                 }
-                left -= 1;
                 let Some(path) = self.resolve(name) else { continue };
                 if let Some(id) = self.narrowed(&path, &self.rules_on(&path), &[PathVerb::Read]) {
                     let why = "a text of it names this file, which is a case for";

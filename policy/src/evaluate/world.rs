@@ -1,7 +1,7 @@
 //! A request and its facts as the judges see them: what a path means, where it leads, whether it lies inside.
 
 use std::{
-    cell::{OnceCell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::BTreeMap,
 };
 
@@ -40,7 +40,12 @@ pub(super) struct World<'a> {
     input_text: OnceCell<String>,
     /// Which conditions hold, as far as they were looked at.
     conditions: RefCell<BTreeMap<RuleId, bool>>,
+    /// How many words inside texts may still be looked at for this call.
+    words_left: Cell<usize>,
 }
+
+/// Most words inside texts that are looked at for one call. Beyond it nothing is known of them.
+const MOST_WORDS: usize = 131_072;
 
 impl<'a> World<'a> {
     pub(super) fn new(rules: &'a EffectiveRuleset, request: &'a Request, mode_note: Option<String>) -> Self {
@@ -84,7 +89,15 @@ impl<'a> World<'a> {
             anchors,
             input_text: OnceCell::new(),
             conditions: RefCell::new(BTreeMap::new()),
+            words_left: Cell::new(MOST_WORDS),
         }
+    }
+
+    /// Counts a word inside a text that is looked at; no more, if there were too many.
+    pub(super) fn one_word_more(&self) -> bool {
+        let left = self.words_left.get();
+        self.words_left.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// What a path in the agent's words means; `None` if it begins with `~` and the home folder is not known.

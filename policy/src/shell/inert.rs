@@ -212,7 +212,7 @@ mod tests {
             ("docker service create x curl", Words::Unknown),
             ("docker run x curl", Words::Wrapper(3)),
             ("npm --prefix web install curl", Words::Inert),
-            ("npm --unheard-of x install curl", Words::Inert),
+            ("npm --unheard-of y install curl", Words::Inert),
             ("bun run curl", Words::Unknown),
             ("gh pr create -t curl", Words::Inert),
             ("gh mine curl", Words::Unknown),
