@@ -204,6 +204,7 @@ impl<'w, 'a> Search<'w, 'a> {
                 }
             }
             Where::AtBeginnings => {
+                self.too_many |= !told::is_looked_through(text);
                 for begin in told::beginnings(text) {
                     // `@` and `-` in front of a line of make.
                     let begin = begin.trim_start_matches(['@', '-', '+', ' ', '\t', '!', '|', '=', '`', '$']);

@@ -400,17 +400,19 @@ fn told(command: &Command) -> Vec<String> {
     out
 }
 
+/// Behind what a command can begin in a text.
+const OPENS: &[char] = &['\'', '"', '`', '(', '[', '{', ';', '|', '&', '!', '=', ':', ',', '\n'];
+
+/// Whether all places of a text where a command can begin are looked at.
+pub(super) fn is_looked_through(text: &str) -> bool {
+    text.matches(OPENS).nth(MAX_PLACES - 1).is_none()
+}
+
 /// A text from each place where a command can begin in it, up to where the command can end, and further.
 pub(super) fn beginnings(text: &str) -> Vec<&str> {
-    let opens = |c: char| {
-        matches!(
-            c,
-            '\'' | '"' | '`' | '(' | '[' | '{' | ';' | '|' | '&' | '!' | '=' | ':' | ',' | '\n'
-        )
-    };
     let closes = |c: char| matches!(c, '\'' | '"' | '`' | ')' | ';' | '|' | '&' | '\n' | ']' | '}' | '\\');
     let mut out = Vec::new();
-    let places = std::iter::once(0).chain(text.match_indices(opens).map(|(at, found)| at + found.len()));
+    let places = std::iter::once(0).chain(text.match_indices(OPENS).map(|(at, found)| at + found.len()));
     for rest in places.take(MAX_PLACES).filter_map(|at| text.get(at..)) {
         let rest = rest.trim_start();
         let rest = rest.get(..rest.floor_char_boundary(MAX_BEGINNING)).unwrap_or(rest);
