@@ -7,6 +7,7 @@ mod condition;
 mod cursor;
 mod host;
 mod mcp;
+mod options;
 mod parse;
 mod print;
 mod regex;

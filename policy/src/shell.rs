@@ -20,6 +20,7 @@ mod files;
 mod git;
 pub(crate) mod globals;
 mod hidden;
+pub(crate) mod inert;
 mod options;
 mod own;
 mod programs;
@@ -43,7 +44,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
-pub(crate) use class::always_wraps;
+pub(crate) use class::{always_wraps, takes_script};
 pub(crate) use hidden::hides;
 pub use hidden::visible;
 pub(crate) use options::{given, recurses};
@@ -72,11 +73,14 @@ pub struct Analysis {
     /// For each git command of `moved` that only looks, by its number, and of which all directories are known that it may
     /// run in: these directories.
     pub git_places: BTreeMap<usize, Vec<AbsPath>>,
-    /// What is written to the input of commands that run others on names from there.
+    /// What is written to the input of which commands.
     pub pipes: Vec<Pipe>,
+    /// What commands read from their input, by their numbers, where it stands in the line: a here-document, a here-string, or
+    /// what a command in front of the pipe prints. `None`: its text is not certain, and stands behind `<<`.
+    pub inputs: BTreeMap<usize, Option<String>>,
 }
 
-/// A pipe into a command such as `xargs`, by numbers of commands.
+/// A pipe, by numbers of commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipe {
     /// Those in front of it in the pipeline.

@@ -15,7 +15,10 @@ use crate::{
     },
 };
 
-use super::{below, files::Cover, globs, ourselves, part::Part, suggest, texts, ways::Judged, work, world::World};
+use super::{
+    below, files::Cover, globs, mentioned::Mention, ourselves, part::Part, suggest, texts, ways::Judged, work,
+    world::World,
+};
 
 /// A judged line.
 pub(super) struct Line {
@@ -115,8 +118,22 @@ impl World<'_> {
         let subject = display(command);
         let room = analysis.room();
         let wide = texts::wide(command, room);
-        let ids = self.rules.index().commands(wide.iter().map(String::as_str));
-        let matching = |effect| self.shell_rule(&ids, effect, |pattern| wide.iter().any(|text| pattern.matches(text)));
+        let mut ids = self.rules.index().commands(wide.iter().map(String::as_str));
+        let in_any_order = self
+            .rules
+            .index()
+            .option_sets(command.program_name().unwrap_or_default());
+        if !in_any_order.is_empty() {
+            ids.extend_from_slice(in_any_order);
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        let matching = |effect| {
+            self.shell_rule(&ids, effect, |pattern| {
+                let in_any_order = || !in_any_order.is_empty() && texts::has_options_of(pattern, command);
+                wide.iter().any(|text| pattern.matches(text)) || in_any_order()
+            })
+        };
         let (own, reach) = if let Some(id) = matching(Effect::Deny) {
             let part = if texts::is_guess(line, analysis, command) {
                 let why = "its program's name is the output of a command, and seems to be a case for";
@@ -157,6 +174,18 @@ impl World<'_> {
         } else if let Some(id) = self.told_command(line, command) {
             let why = "it is told to run a text that seems to be a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
+        } else if let Some(mention) = self.mentioned_command(line, analysis, index, command) {
+            let part = match mention {
+                Mention::Of(id) => {
+                    let why = "it may run one of its words, which seems to be a case for";
+                    Part::perhaps(self, id, subject, why)
+                }
+                Mention::TooMany => Part::unknown(
+                    subject,
+                    "it may run its words, which are too many to look for a command that a rule is about",
+                ),
+            };
+            (part, Reach::Nothing)
         } else {
             self.allow_or_mode(analysis, index, command, subject)
         };
@@ -199,6 +228,8 @@ impl World<'_> {
             parts.push(part.through(&seen));
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
+        let named = self.judge_named_hosts(line, analysis, index, command);
+        parts.extend(named.into_iter().map(|part| part.through(&seen)));
         let everything = match reach {
             Reach::Everything(id) => Some(id),
             _ => None,
@@ -216,6 +247,8 @@ impl World<'_> {
         );
         parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
+        let named = self.judge_mentioned_files(line, analysis, index, command);
+        parts.extend(named.into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_fed(analysis, index, command).map(|part| part.through(&seen)));
     }
 

@@ -8,6 +8,33 @@
 
 use crate::shell::Word;
 
+/// The words behind a subcommand of git that pushes in its own way; `words` follow the global options.
+pub(super) fn pushes(words: &[Word]) -> Option<&[Word]> {
+    let verb = words.first()?.literal()?;
+    let second = || words.get(1).and_then(Word::literal);
+    let of_two = |(own, its): &(&str, &str)| *own == verb && second() == Some(*its);
+    if PUSHING.contains(&verb) {
+        words.get(1..)
+    } else if PUSHING_BY.iter().any(of_two) {
+        words.get(2..)
+    } else {
+        None
+    }
+}
+
+/// Subcommands of git that send commits elsewhere without the word `push`: what `git push` calls.
+const PUSHING: &[&str] = &["http-push", "send-pack"];
+/// The same by a word of their own.
+const PUSHING_BY: &[(&str, &str)] = &[
+    ("annex", "push"),
+    ("annex", "sync"),
+    ("lfs", "push"),
+    ("p4", "submit"),
+    ("subrepo", "push"),
+    ("subtree", "push"),
+    ("svn", "dcommit"),
+];
+
 /// Long options with a value in the next word.
 const VALUED: &[&str] = &["--exec", "--push-option", "--receive-pack", "--repo"];
 /// Most branches of one push that are spelled out.
@@ -128,6 +155,26 @@ mod tests {
             ["git push --force backup", "git push --delete backup"]
         );
         assert_eq!(of("push --force"), ["git push --force"]);
+    }
+
+    #[test]
+    fn what_pushes_by_another_name_is_a_push() {
+        for (line, rest) in [
+            ("subtree push --prefix=x origin", Some("--prefix=x origin")),
+            ("send-pack origin main", Some("origin main")),
+            ("lfs push origin", Some("origin")),
+            ("svn dcommit", Some("")),
+            ("subtree pull origin", None),
+            ("lfs ls-files", None),
+            ("push origin", None),
+        ] {
+            let words: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();
+            let found = pushes(&words).map(|rest| {
+                let texts: Vec<&str> = rest.iter().filter_map(Word::literal).collect();
+                texts.join(" ")
+            });
+            assert_eq!(found.as_deref(), rest, "{line}");
+        }
     }
 
     #[test]

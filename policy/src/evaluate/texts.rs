@@ -6,7 +6,7 @@
 
 mod spelled;
 
-pub(super) use spelled::{LEAST_ROOM, ROOM};
+pub(super) use spelled::{LEAST_ROOM, ROOM, SOME_ROOM};
 
 use crate::{
     Effect,
@@ -106,6 +106,11 @@ fn canonical(words: &[Word]) -> String {
         line.push_str(&source(word));
     }
     line
+}
+
+/// Words joined as bash would read them back, for a command that stands nowhere in the line.
+pub(super) fn joined(words: &[Word]) -> String {
+    canonical(words)
 }
 
 /// Words joined without quotes, as people write rules.
@@ -210,7 +215,9 @@ const MOST_MOVED: usize = 4;
 /// What a deny or ask is compared with: as many spellings as have room, in bytes. Whether there are more, [`pieces`] tells.
 pub(super) fn wide(command: &Command, room: usize) -> Vec<String> {
     let more = |name: &str| {
-        name.starts_with("git-") || spelled::has_options_in_front(name, command.words.get(1..).unwrap_or_default())
+        name.starts_with("git-")
+            || (name == "git" && super::push::pushes(command.words.get(1..).unwrap_or_default()).is_some())
+            || spelled::has_options_in_front(name, command.words.get(1..).unwrap_or_default())
     };
     if is_plain(command) && !command.program_name().is_some_and(more) {
         return vec![command.text.clone()];
@@ -271,6 +278,22 @@ fn all_wide(command: &Command, room: usize) -> Vec<String> {
     if command.program_name() == Some("git") {
         let rest = command.words.get(1..).unwrap_or_default();
         out.extend(super::push::spellings(without_git_options(rest)));
+    }
+    // `git subtree push` and its kin push, too.
+    let own = spellings
+        .iter()
+        .find(|words| words.first().and_then(Word::literal) == Some("git"));
+    let rest = own.and_then(|words| super::push::pushes(without_git_options(words.get(1..)?)));
+    if let Some(rest) = rest {
+        let words = ["git", "push"].map(|word| Word::Literal(word.to_owned()));
+        let words: Vec<Word> = words.into_iter().chain(rest.iter().cloned()).collect();
+        let push = Command {
+            text: canonical(&words),
+            words,
+            assignments: Vec::new(),
+            ..command.clone()
+        };
+        out.extend(all_wide(&push, room));
     }
     if !command.assignments.is_empty() {
         let front = assignments(command);
@@ -445,7 +468,31 @@ pub(crate) fn matches_command(pattern: &TextPattern, command: &Command, effect: 
     } else {
         wide(command, ROOM)
     };
-    texts.iter().any(|text| pattern.matches(text))
+    texts.iter().any(|text| pattern.matches(text)) || (effect != Effect::Allow && has_options_of(pattern, command))
+}
+
+/// Whether a command has the options that a deny or ask names behind its words, in whatever order.
+pub(super) fn has_options_of(pattern: &TextPattern, command: &Command) -> bool {
+    let Some(set) = pattern.option_set() else {
+        return false;
+    };
+    let Some(name) = command.program_name() else {
+        return false;
+    };
+    let rest = command.words.get(1..).unwrap_or_default();
+    let letters = crate::shell::globals::letters(name);
+    let covers = |rest: &[Word]| {
+        // A word that is not known is none of them: what it may become is asked elsewhere.
+        let texts = rest.iter().map(|word| word.literal().unwrap_or_default());
+        let words: Vec<&str> = std::iter::once(name).chain(texts).collect();
+        set.covers(&words, letters)
+    };
+    covers(rest)
+        || (name == "git" && covers(without_git_options(rest)))
+        || spelled::without_options(name, rest, SOME_ROOM)
+            .spellings
+            .iter()
+            .any(|rest| covers(rest))
 }
 
 #[cfg(test)]

@@ -51,8 +51,10 @@ pub(super) const INTERPRETERS: &[&str] = &[
 ];
 /// Programs that run or read what their texts say, and are no languages that a rule could be too wide for.
 const ALSO: &[&str] = &[
-    "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3",
+    "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3", "yq",
 ];
+/// Shells whose language is another one than bash's: each of their words may be a script.
+const FOREIGN: &[&str] = &["csh", "fish", "osh", "powershell", "pwsh", "rc", "tcsh"];
 /// Programs whose input can be a shell's.
 const SHELLS_INSIDE: &[&str] = &["docker", "kubectl", "nerdctl", "oc", "podman", "script", "wsl"];
 /// Programs whose commands, given as one word, write and read files: `vim -c 'w file'`.
@@ -79,6 +81,8 @@ const CALLS: &[&str] = &[
     "os:cmd",
     ".command",
     "| \"",
+    ".cmd(",
+    "passthru",
 ];
 /// Programs, with their verb, that run the command after it.
 pub(super) const RUNNERS: &[(&str, &[&str])] = &[
@@ -209,11 +213,12 @@ impl World<'_> {
     ) -> impl Iterator<Item = Part> + 'c {
         let interprets = interpreter(command);
         let sed = matches!(command.program_name(), Some("sed" | "gsed"));
+        let foreign = command.program_name().is_some_and(|name| FOREIGN.contains(&name));
         let edits = command
             .program_name()
             .is_some_and(|name| EDITORS.contains(&name) || ALSO.contains(&name));
         let told = move |word: &&str| {
-            (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
+            foreign || (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
         };
         let fed = is_fed(line, command);
         words(command)
@@ -269,7 +274,7 @@ fn is_fed(line: &str, command: &Command) -> bool {
 }
 
 /// Whether all of the line is looked through for what a command is told on its input.
-pub(super) fn is_looked_through(line: &str, command: &Command) -> bool {
+pub(super) fn looks_through_line(line: &str, command: &Command) -> bool {
     let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
     let reads = acts::is_console(command) || is(SHELLS_INSIDE) || is(&["apply_patch", "applypatch"]);
     is_fed(line, command) || (reads && line.contains("<<"))
@@ -404,17 +409,19 @@ fn told(command: &Command) -> Vec<String> {
     out
 }
 
+/// Behind what a command can begin in a text.
+const OPENS: &[char] = &['\'', '"', '`', '(', '[', '{', ';', '|', '&', '!', '=', ':', ',', '\n'];
+
+/// Whether all places of a text where a command can begin are looked at.
+pub(super) fn is_looked_through(text: &str) -> bool {
+    text.matches(OPENS).nth(MAX_PLACES - 1).is_none()
+}
+
 /// A text from each place where a command can begin in it, up to where the command can end, and further.
-fn beginnings(text: &str) -> Vec<&str> {
-    let opens = |c: char| {
-        matches!(
-            c,
-            '\'' | '"' | '`' | '(' | '[' | '{' | ';' | '|' | '&' | '!' | '=' | ':' | ',' | '\n'
-        )
-    };
+pub(super) fn beginnings(text: &str) -> Vec<&str> {
     let closes = |c: char| matches!(c, '\'' | '"' | '`' | ')' | ';' | '|' | '&' | '\n' | ']' | '}' | '\\');
     let mut out = Vec::new();
-    let places = std::iter::once(0).chain(text.match_indices(opens).map(|(at, found)| at + found.len()));
+    let places = std::iter::once(0).chain(text.match_indices(OPENS).map(|(at, found)| at + found.len()));
     for rest in places.take(MAX_PLACES).filter_map(|at| text.get(at..)) {
         let rest = rest.trim_start();
         let rest = rest.get(..rest.floor_char_boundary(MAX_BEGINNING)).unwrap_or(rest);

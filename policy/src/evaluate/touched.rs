@@ -184,6 +184,7 @@ impl World<'_> {
             .filter_map(Word::literal)
             .filter(|word| word.len() < MAX_NAME && !word.contains(char::is_whitespace))
             .flat_map(move |word| candidates(word, git))
+            .chain(put_into_the_index(command))
             .filter_map(move |text| {
                 let path = self.resolve(text).filter(|path| !known.contains(path))?;
                 let subject = format!("names {text}");
@@ -299,6 +300,31 @@ fn is_search_by_age(command: &Command) -> bool {
     };
     command.program_name() == Some("find") && command.words.iter().filter_map(Word::literal).any(test)
 }
+
+/// Files whose contents git puts into its index or its objects, from where it shows them: `git add .env`.
+fn put_into_the_index(command: &Command) -> Vec<&str> {
+    let verb = acts::git_verb(command).filter(|_| !command.remote);
+    let Some((verb, rest)) = verb.filter(|(verb, _)| INDEXING.contains(verb)) else {
+        return Vec::new();
+    };
+    // What has blanks there is a message.
+    let message = |word: &str| matches!(verb, "commit" | "stash") && word.contains(char::is_whitespace);
+    let words = rest.iter().filter_map(Word::literal).filter(|word| !message(word));
+    words
+        .filter(|word| !word.starts_with('-') && word.len() < MAX_NAME)
+        // `:(top).env`, `:/.env`
+        .map(|word| match word.strip_prefix(':') {
+            Some(magic) => magic
+                .split_once(')')
+                .map_or(magic.trim_start_matches('/'), |(_, path)| path),
+            None => word,
+        })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// Subcommands of git that do so with the files they are given.
+const INDEXING: &[&str] = &["add", "commit", "hash-object", "stage", "stash", "update-index"];
 
 /// What stands before the colon of a file's address, where programs take one: `aws`, `openssl`, `socat`.
 const FILE_SCHEMES: &[&str] = &["file", "fileb", "open", "gopen", "create"];

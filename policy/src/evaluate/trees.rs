@@ -144,6 +144,7 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
             literals(command).filter(|word| !word.starts_with('-')).collect()
         }
         Some("git") if git_reads_untracked(command) => vec!["."],
+        Some("git") => added_by_force(command),
         Some(_) if acts::sends_folders(command) => literals(command)
             .filter(|word| !word.starts_with('-') && !word.contains(':'))
             .collect(),
@@ -199,6 +200,23 @@ pub(super) fn brings_folders(command: &Command) -> bool {
 pub(super) fn git_reads_untracked(command: &Command) -> bool {
     let mut words = literals(command).skip_while(|word| *word != "grep" && *word != "diff");
     words.next().is_some() && words.any(|word| matches!(word, "--untracked" | "--no-index"))
+}
+
+/// Folders that `git add --force` puts into the index, with what is ignored there.
+fn added_by_force(command: &Command) -> Vec<&str> {
+    let Some((_, rest)) = acts::git_verb(command).filter(|(verb, _)| matches!(*verb, "add" | "stage")) else {
+        return Vec::new();
+    };
+    let words = || rest.iter().filter_map(Word::literal);
+    let force = |word: &str| {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        letters.is_some_and(|letters| letters.contains('f')) || (word.len() > 3 && "--force".starts_with(word))
+    };
+    if !words().any(force) {
+        return Vec::new();
+    }
+    let folders: Vec<&str> = words().filter(|word| !word.starts_with('-')).collect();
+    if folders.is_empty() { vec!["."] } else { folders }
 }
 
 /// The folders of this host that a container gets.

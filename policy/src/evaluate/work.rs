@@ -25,7 +25,7 @@ pub(super) fn of(line: &str, command: &Command) -> usize {
         FileTarget::Pattern { .. } => PATTERN,
         FileTarget::Path(_) | FileTarget::Unknown(_) => PATH,
     });
-    let told = match told::is_looked_through(line, command) {
+    let told = match told::looks_through_line(line, command) {
         true => line.len(),
         false => 0,
     };

@@ -1,16 +1,16 @@
 //! A request and its facts as the judges see them: what a path means, where it leads, whether it lies inside.
 
 use std::{
-    cell::{OnceCell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::BTreeMap,
 };
 
 use crate::{
-    AbsPath, EffectiveRuleset, Request,
+    AbsPath, Effect, EffectiveRuleset, Request,
     facts::{PathKind, Repository},
     path::{Anchor, Anchors, PathPattern},
     request::Workspace,
-    rule::Rule,
+    rule::{PathVerb, Rule},
     ruleset::{Bases, InForce, RuleId},
 };
 
@@ -40,7 +40,12 @@ pub(super) struct World<'a> {
     input_text: OnceCell<String>,
     /// Which conditions hold, as far as they were looked at.
     conditions: RefCell<BTreeMap<RuleId, bool>>,
+    /// How many words inside texts may still be looked at for this call.
+    words_left: Cell<usize>,
 }
+
+/// Most words inside texts that are looked at for one call. Beyond it nothing is known of them.
+const MOST_WORDS: usize = 131_072;
 
 impl<'a> World<'a> {
     pub(super) fn new(rules: &'a EffectiveRuleset, request: &'a Request, mode_note: Option<String>) -> Self {
@@ -84,7 +89,15 @@ impl<'a> World<'a> {
             anchors,
             input_text: OnceCell::new(),
             conditions: RefCell::new(BTreeMap::new()),
+            words_left: Cell::new(MOST_WORDS),
         }
+    }
+
+    /// Counts a word inside a text that is looked at; no more, if there were too many.
+    pub(super) fn one_word_more(&self) -> bool {
+        let left = self.words_left.get();
+        self.words_left.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// What a path in the agent's words means; `None` if it begins with `~` and the home folder is not known.
@@ -151,6 +164,14 @@ impl<'a> World<'a> {
     /// could then hide a case for it.
     pub(super) fn has_scoped_shell_rule(&self) -> bool {
         self.rules.index().has_scoped_shell_rule(|id| self.rule(id).is_some())
+    }
+
+    /// Whether a deny or ask on files says something about reading.
+    pub(super) fn has_path_rules(&self) -> bool {
+        let index = self.rules.index();
+        [Effect::Deny, Effect::Ask]
+            .into_iter()
+            .any(|effect| !index.paths(PathVerb::Read, effect).is_empty())
     }
 
     fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {

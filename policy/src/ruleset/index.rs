@@ -104,6 +104,9 @@ impl Index {
                     builder.file(shell_key(pattern), id);
                     if let Some(program) = pattern.program().filter(|_| rule.effect != Effect::Allow) {
                         builder.file(Key::new(Kind::Program).text(program), id);
+                        if pattern.option_set().is_some() {
+                            builder.file(Key::new(Kind::OptionSet).text(program), id);
+                        }
                     }
                 }
                 Matcher::Path { verb, pattern } => {
@@ -215,6 +218,11 @@ impl Index {
     /// Deny and ask rules on commands that name this program.
     pub(crate) fn commands_of_program(&self, program: &str) -> &[RuleId] {
         self.under(Key::new(Kind::Program).text(program))
+    }
+
+    /// Deny and ask rules on commands that name this program and options, which count in any order.
+    pub(crate) fn option_sets(&self, program: &str) -> &[RuleId] {
+        self.under(Key::new(Kind::OptionSet).text(program))
     }
 
     /// All rules on files for a verb, with an effect.

@@ -146,6 +146,16 @@ pub(crate) fn told_behind(command: &Command) -> Option<usize> {
         .map(Iterator::count)
 }
 
+/// The subcommand of a git command, and the words behind it.
+pub(crate) fn git_verb(command: &Command) -> Option<(&str, &[Word])> {
+    let words = command.words.get(1..)?;
+    if command.program_name() != Some("git") {
+        return None;
+    }
+    let split = git::split(words);
+    Some((split.verb?, words.get(split.rest..).unwrap_or_default()))
+}
+
 /// Whether it is a git command that changes files of the work tree, or may be: its verb is not known.
 pub(crate) fn changes_work_tree(command: &Command) -> bool {
     if command.remote {

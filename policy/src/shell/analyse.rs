@@ -234,17 +234,10 @@ impl Walk<'_> {
         Ok(if pipeline.negated { (ways.1, ways.0) } else { ways })
     }
 
-    /// Notes what is written to the commands of a stage that were walked since, if one of them is run on its input.
+    /// Notes what is written to the commands of a stage that were walked since.
     fn note_pipe(&mut self, from: std::ops::Range<usize>) {
         let to = from.end..self.analysis.commands.len();
-        let own = self.analysis.commands.get(to.clone()).unwrap_or_default();
-        let is_fed = |command: &Command| {
-            command
-                .seen_through
-                .iter()
-                .any(|context| matches!(context, Context::Changing(_)))
-        };
-        if !from.is_empty() && own.iter().any(is_fed) {
+        if !from.is_empty() && !to.is_empty() {
             self.analysis.pipes.push(Pipe { from, to });
         }
     }

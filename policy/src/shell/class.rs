@@ -436,7 +436,7 @@ pub(super) fn told_escape(name: &str, text: &str) -> Option<Escape> {
 }
 
 /// Whether a program takes a script of sed or awk.
-pub(super) fn takes_script(name: &str) -> bool {
+pub(crate) fn takes_script(name: &str) -> bool {
     matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
 }
 

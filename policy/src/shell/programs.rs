@@ -225,6 +225,11 @@ pub(super) fn find(name: &str) -> Option<&'static Program> {
     PROGRAMS.find(name)
 }
 
+/// Whether the table knows subcommands of a program.
+pub(super) fn has_verbs(name: &str) -> bool {
+    PROGRAMS.has_below(name)
+}
+
 /// A command's program, and its subcommand where the table knows some.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {

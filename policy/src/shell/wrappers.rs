@@ -42,6 +42,8 @@ pub(super) struct Wrapper {
     operands: usize,
     /// Options that take the place of an operand.
     instead: &'static [&'static str],
+    /// The operands may be left out.
+    pub(super) optional: bool,
     /// `NAME=value` before the program.
     assignments: bool,
     /// `-5` is an option (`nice`).
@@ -53,7 +55,7 @@ pub(super) struct Wrapper {
     /// Long options that are not listed take no further word.
     lenient: bool,
     /// The program stands only behind `--`.
-    dashes: bool,
+    pub(super) dashes: bool,
     /// Options behind which the program stands.
     rest: &'static [&'static str],
     /// Operands name no program.
@@ -115,6 +117,8 @@ struct Raw {
     pairs: String,
     #[serde(default)]
     operands: usize,
+    #[serde(default)]
+    optional: bool,
     #[serde(default)]
     instead: String,
     #[serde(default)]
@@ -204,6 +208,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         attached: data::words(&raw.attached),
         pairs: data::words(&raw.pairs),
         operands: raw.operands,
+        optional: raw.optional,
         instead: data::words(&raw.instead),
         assignments: raw.assignments,
         numbers: raw.numbers,

@@ -81,6 +81,7 @@ const COMMANDS: &[&str] = &[
     "touch *",
     "cd *",
     "sort *",
+    "git push -q --tags *",
 ];
 
 const HOSTS: &[&str] = &[

@@ -98,7 +98,11 @@ impl Judge<'_> {
 
     fn command(&self, analysis: &Analysis, index: usize, command: &Command) -> Vec<Part> {
         let wide = texts::wide(command);
-        let meets = |effect| self.first_with(effect, |rule| wide.iter().any(|text| rule.covers_command(text)));
+        let meets = |effect| {
+            self.first_with(effect, |rule| {
+                wide.iter().any(|text| rule.covers_command(text)) || rule.has_its_options(command)
+            })
+        };
         let literal = |at: usize| command.words.get(at).and_then(Word::literal);
         let (own, reach) = if let Some(rule) = meets(Effect::Deny) {
             (Part::by_rule(&rule), Reach::Nothing)
@@ -114,6 +118,8 @@ impl Judge<'_> {
         } else if let Some(rule) = meets(Effect::Ask) {
             (Part::by_rule(&rule), Reach::Nothing)
         } else if let Some(rule) = self.perhaps_narrowed(command) {
+            (Part::perhaps(&rule), Reach::Nothing)
+        } else if let Some(rule) = self.mentioned(command) {
             (Part::perhaps(&rule), Reach::Nothing)
         } else {
             self.allow_or_mode(analysis, index, command)
@@ -137,6 +143,7 @@ impl Judge<'_> {
             parts.push(if moved { part.guarded(None) } else { part });
         }
         parts.extend(command.urls.iter().filter_map(|url| self.contact(url)));
+        parts.extend(self.named_hosts(command));
         parts.extend(
             command
                 .sockets
@@ -144,7 +151,9 @@ impl Judge<'_> {
                 .map(|socket| self.connection(&socket.name, &reach)),
         );
         parts.extend(self.named_files(command));
+        parts.extend(self.added(command));
         parts.extend(self.taken_along(command));
+        parts.extend(self.files_in_texts(analysis, command));
         parts
     }
 

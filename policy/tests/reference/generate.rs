@@ -52,7 +52,7 @@ const FILES: &[&str] = &[
 fn simple_command(dice: &mut Dice) -> String {
     let file = |dice: &mut Dice| dice.of(FILES).to_owned();
     let (one, other) = (file(dice), file(dice));
-    match dice.below(69) {
+    match dice.below(80) {
         0 | 1 => "git status".to_owned(),
         61 | 62 => format!(
             "git -C {} {}",
@@ -124,6 +124,19 @@ fn simple_command(dice: &mut Dice) -> String {
         68 => "git -C src push -q origin main".to_owned(),
         58 => "echo x > /dev/tcp/b.a.test/80".to_owned(),
         59 => "cat < /dev/udp/c.b.a.test/53".to_owned(),
+        69 => "foo git push origin main".to_owned(),
+        70 => format!("foo --run=rm {one}"),
+        71 => format!("foo 'ls; cat {one}'"),
+        72 => "./foo /usr/bin/curl x".to_owned(),
+        73 => "npm run rm".to_owned(),
+        74 => "foo b.a.test:80".to_owned(),
+        75 => "git archive --remote=https://b.a.test x".to_owned(),
+        76 => "HOST=c.b.a.test foo".to_owned(),
+        77 => format!("foo -e{one}"),
+        78 => format!("git add {one}"),
+        79 => dice
+            .of(&["git subtree push origin main", "git push --tags -q origin"])
+            .to_owned(),
         60 => "git stash".to_owned(),
         63 => "git checkout main".to_owned(),
         _ => format!("cat < {one}"),

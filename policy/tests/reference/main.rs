@@ -23,6 +23,7 @@ mod files;
 mod generate;
 mod judge;
 mod matchers;
+mod mentions;
 mod policy;
 mod rules;
 mod texts;
@@ -92,15 +93,29 @@ fn kinds(decision: &Decision, judged: &Judged, request: &Request) -> Vec<String>
         kinds.extend(rule.modes.as_ref().map(|_| "rule on a condition".to_owned()));
         kinds.extend((!rule.exceptions.is_empty()).then(|| "rule with exceptions".to_owned()));
     }
+    // What is asked because of a word that may be run, contacted or read.
+    for (words, kind) in MENTIONS {
+        kinds.extend(decision.user_message.contains(words).then(|| (*kind).to_owned()));
+    }
     let action = format!("{:?}", request.call.action);
     let action = action.split([' ', '(']).next().unwrap_or_default();
     kinds.push(format!("{action} {}", decision.verdict));
     kinds
 }
 
+/// How messages say that a word is what the question is about.
+const MENTIONS: &[(&str, &str)] = &[
+    ("may run one of its words", "a word may be run"),
+    ("may contact this host", "a host may be contacted"),
+    ("a text of it names this file", "a text may be read from"),
+];
+
 /// Of 10,000 answers at least so many have to be of these kinds: a generator that never meets a kind of answer proves
 /// nothing about it.
 const EXPECTED: &[(&str, usize)] = &[
+    ("a word may be run", 10),
+    ("a host may be contacted", 2),
+    ("a text may be read from", 2),
     ("allow by classifier", 25),
     ("allow by mode", 500),
     ("allow by rule", 300),

@@ -62,6 +62,10 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
                 }
             }
             forced = force_pushes(&words);
+            // It is a push by another name; the generator has this one.
+            if words.get(1).and_then(Word::literal) == Some("subtree") {
+                spellings.push([&words[..1], &words[2..]].concat());
+            }
         }
     }
     let mut texts = vec![command.text.clone()];

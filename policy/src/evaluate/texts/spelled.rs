@@ -32,6 +32,9 @@ pub(in crate::evaluate) const ROOM: usize = 1 << 20;
 /// Room that a command has however many others there are.
 pub(in crate::evaluate) const LEAST_ROOM: usize = 256;
 
+/// Room for words that are compared once more, for another reason.
+pub(in crate::evaluate) const SOME_ROOM: usize = 1 << 12;
+
 /// How many spellings of some words have room.
 fn fitting(words: &[Word], room: usize) -> usize {
     // Besides its text, each word has a place of its own.

@@ -21,6 +21,8 @@ pub(super) enum Kind {
     CommandBytes,
     /// The program of a deny or ask.
     Program,
+    /// The program of a deny or ask that names options, which count in any order.
+    OptionSet,
     /// All rules on files for one verb and effect.
     Verb,
     /// A rule on files that may be about any path.

@@ -14,6 +14,8 @@ use crate::shell::{
 
 /// Most texts of dynamic words that are followed on the deny side.
 const VARIANTS: usize = 16;
+/// So many bytes of an input that is kept cost one step.
+const BYTES_OF_A_STEP: usize = 64;
 
 /// What a command reads as its standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +91,7 @@ impl Walk<'_> {
             _ => files::Touched::default(),
         };
         let index = self.analysis.commands.len();
+        self.note_input(index, &call.stdin)?;
         let here = |directory: &AbsPath| *directory == self.context.cwd;
         if state.elsewhere || !state.directories.iter().all(here) {
             self.analysis.moved.insert(index);
@@ -143,6 +146,19 @@ impl Walk<'_> {
             self.variants(&call, &before)?;
         }
         Ok(ways)
+    }
+
+    /// Notes what a command reads from its input, if the line says so.
+    fn note_input(&mut self, index: usize, stdin: &Stdin) -> Read<()> {
+        let text = match stdin {
+            Stdin::Given { text, .. } => text.as_ref(),
+            Stdin::Pipe(Some(text)) => Some(text),
+            Stdin::Inherited | Stdin::Pipe(None) | Stdin::Unknown => return Ok(()),
+        };
+        // Each wrapper in front of a command reads the same again.
+        self.budget.spend(text.map_or(0, String::len) / BYTES_OF_A_STEP)?;
+        self.analysis.inputs.insert(index, text.cloned());
+        Ok(())
     }
 
     /// The program is only known when it runs.
