@@ -44,7 +44,7 @@ mod wrappers;
 
 pub use analyse::analyse;
 pub(crate) use class::always_wraps;
-pub(crate) use hidden::hides;
+pub(crate) use hidden::{hides, is_confusable};
 pub use hidden::visible;
 pub(crate) use options::{given, recurses};
 pub use quote::quote;
@@ -214,6 +214,22 @@ impl Command {
 /// that do so only behind a verb (`npm exec`).
 pub(crate) fn wrapper_names() -> impl Iterator<Item = &'static str> {
     wrappers::names()
+}
+
+/// Whether words are the whole name of a wrapper, subcommands included: `docker compose exec`.
+pub(crate) fn wraps(words: &[&str]) -> bool {
+    wrappers::find(&words.join(" ")).is_some()
+}
+
+/// The subcommand behind which a program runs another one, if it does so nowhere else.
+pub(crate) fn verb_that_wraps(name: &str) -> Option<&'static str> {
+    wrappers::verb_that_wraps(name)
+}
+
+/// All wrappers by their whole names, subcommands included, for tests.
+#[cfg(test)]
+pub(crate) fn whole_wrapper_names() -> impl Iterator<Item = &'static str> {
+    wrappers::whole_names()
 }
 
 /// One word after quotes were resolved.
