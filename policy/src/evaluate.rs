@@ -24,6 +24,7 @@ mod files;
 mod found;
 mod globs;
 mod indirect;
+mod listed;
 mod names;
 mod needed;
 mod ourselves;

@@ -178,8 +178,7 @@ impl World<'_> {
                 FileTarget::Unknown(_)
                     if access.access == Access::Read && self.is_listed_inside(analysis, index, command, &access) =>
                 {
-                    let all = format!("{}/**", self.workspace.cwd.as_str().trim_end_matches('/'));
-                    self.judge_pattern(&self.workspace.cwd, &all, Access::Read, false, cover)
+                    self.judge_listed(analysis, index, cover)
                 }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
@@ -420,6 +419,8 @@ impl World<'_> {
         // `tee` writes its operands and does nothing else.
         let class = if command.program() == Some("tee") && !command.files.is_empty() {
             CommandClass::FileChange
+        } else if command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command) {
+            CommandClass::ReadOnly
         } else {
             command.class
         };
@@ -499,9 +500,12 @@ impl World<'_> {
     /// Where the changes of folder of a line lead, if all are known.
     pub(super) fn folder_at_the_end(&self, analysis: &Analysis) -> Option<AbsPath> {
         let mut here = self.workspace.clone();
-        for command in &analysis.commands {
+        for (index, command) in analysis.commands.iter().enumerate() {
             if command.class == CommandClass::ChangeDirectory {
-                here.cwd = folder_of_cd(&here, command).filter(|_| command.program() == Some("cd"))?;
+                here.cwd = match analysis.goes.get(&index).map(Vec::as_slice) {
+                    Some([folder]) => folder.clone(),
+                    _ => folder_of_cd(&here, command).filter(|_| command.program() == Some("cd"))?,
+                };
             }
         }
         Some(here.cwd)
@@ -634,6 +638,8 @@ pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Comm
     }
     match command.words.get(1) {
         None => workspace.home.clone(),
+        // Where it came from.
+        Some(Word::Literal(text)) if text == "-" => None,
         Some(Word::Literal(text)) => resolve(workspace, text),
         Some(Word::Dynamic { source, .. }) => {
             let source = source.trim_matches('"');

@@ -131,9 +131,9 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
                 folder: folder.clone(),
                 deep: true,
             }),
-            FileTarget::Pattern { folder, .. } => out.push(Wanted {
+            FileTarget::Pattern { folder, pattern } => out.push(Wanted {
                 folder: folder.clone(),
-                deep: reads_below(command),
+                deep: reads_below(command) || goes_deep(folder, pattern),
             }),
             FileTarget::Path(_) | FileTarget::Unknown(_) => {}
         }
@@ -158,6 +158,12 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
     out
 }
 
+/// Whether a pattern stands for names further down than directly in its folder.
+fn goes_deep(folder: &AbsPath, pattern: &str) -> bool {
+    let rest = pattern.strip_prefix(folder.as_str()).unwrap_or(pattern);
+    rest.trim_matches('/').contains('/') || rest.contains("**")
+}
+
 fn literals(command: &Command) -> impl Iterator<Item = &str> {
     command.words.iter().skip(1).filter_map(Word::literal)
 }
@@ -165,6 +171,15 @@ fn literals(command: &Command) -> impl Iterator<Item = &str> {
 fn reader_of(command: &Command) -> Option<&'static Reader> {
     let program = command.program_name()?;
     READERS.iter().find(|reader| reader.program == program)
+}
+
+/// Whether a folder that something must be known of is read with all below, and not for what a pattern in it stands for.
+fn reads_all_below(command: &Command, folder: &AbsPath) -> bool {
+    let of_a_pattern = command
+        .files
+        .iter()
+        .any(|access| matches!(&access.target, FileTarget::Pattern { folder: own, .. } if own == folder));
+    !of_a_pattern || reads_below(command)
 }
 
 fn reads_below(command: &Command) -> bool {
@@ -343,7 +358,7 @@ fn taken(reader: &Reader, command: &Command) -> Vec<Option<Vec<Token>>> {
             let last = segments.len();
             let each = segments.into_iter().zip(1..).filter_map(|(segment, at)| match segment {
                 plain::Segment::One(tokens) => Some(Some(tokens)),
-                plain::Segment::Deep => (at == last).then_some(None),
+                plain::Segment::Deep | plain::Segment::Shown => (at == last).then_some(None),
             });
             each.collect()
         })
@@ -376,7 +391,7 @@ impl World<'_> {
         let mut parts = Vec::new();
         for Wanted { folder, deep } in wanted {
             let tree = self.request.facts.trees.get(&folder);
-            if deep {
+            if deep && reads_all_below(command, &folder) {
                 parts.extend(self.judge_below(command, &folder, tree, &ids, &mut steps));
             }
             // A glob takes links too, and what they lead to is read.
@@ -424,6 +439,18 @@ impl World<'_> {
             })
             .peekable();
         names.peek().is_some() && names.all(|name| !self.deny_covers(id, &folder.join(name)))
+    }
+
+    /// Whether a pattern over several names surely stands for none that a deny or ask covers: the host said which names stand
+    /// below the folder, and none of them is met there by the rule.
+    pub(super) fn holds_nothing_for(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
+        let Some(tree) = tree.filter(|tree| tree.links.is_empty() && goes_deep(folder, pattern)) else {
+            return false;
+        };
+        let mut steps = 0;
+        let has_pattern = self.path_rule(id).is_some();
+        has_pattern && !self.can_cover_below(id, folder, &mut Names::all(Some(tree), &mut steps))
     }
 
     /// A copy of a folder into the workspace or the home folder, or one that is moved there, that brings protected names
@@ -519,7 +546,7 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(command: &Command, tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
+    pub(super) fn new(command: &Command, tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
         let reader = reader_of(command);
         let sees_hidden = reader.is_none_or(|reader| {
             let given = shell::given(reader.program, &command.words);
@@ -533,6 +560,12 @@ impl<'a> Names<'a> {
             taken: reader.map(|reader| taken(reader, command)).unwrap_or_default(),
             steps,
         }
+    }
+
+    /// Leaves out files whose name fits none of these.
+    pub(super) fn take_only(&mut self, names: Vec<Vec<Token>>) {
+        self.told.files.clear();
+        self.told.only = names;
     }
 
     /// All that is there.

@@ -10,6 +10,13 @@ use std::{
 
 use super::{AbsPath, Budget, CANDIDATES, Read, ShellContext};
 
+/// Directories that the shell may have been in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::shell) struct Place {
+    pub(in crate::shell) directories: Vec<AbsPath>,
+    pub(in crate::shell) elsewhere: bool,
+}
+
 /// What the shell knows at a point of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::shell) struct State {
@@ -17,6 +24,10 @@ pub(in crate::shell) struct State {
     pub(in crate::shell) directories: Vec<AbsPath>,
     /// It may also be in another one.
     pub(in crate::shell) elsewhere: bool,
+    /// Where `cd -` leads: the directories before the last change; `None` is not known.
+    pub(in crate::shell) previous: Option<Place>,
+    /// What `pushd` put away on this line, in its order.
+    pub(in crate::shell) pushed: Vec<Place>,
     /// A wildcard may match a dot at the beginning of a name: `dotglob`.
     pub(in crate::shell) dots: bool,
     /// A pattern may match names in other letters: `nocaseglob`.
@@ -36,12 +47,22 @@ impl State {
         Self {
             directories: vec![context.cwd.clone()],
             elsewhere: false,
+            previous: None,
+            pushed: Vec::new(),
             dots: false,
             any_case: false,
             plain: false,
             remote: false,
             functions: Rc::default(),
             variables: Rc::default(),
+        }
+    }
+
+    /// Where it is.
+    pub(in crate::shell) fn place(&self) -> Place {
+        Place {
+            directories: self.directories.clone(),
+            elsewhere: self.elsewhere,
         }
     }
 
@@ -104,6 +125,12 @@ impl State {
             }
         }
         self.elsewhere |= other.elsewhere;
+        if self.previous != other.previous {
+            self.previous = None;
+        }
+        if self.pushed != other.pushed {
+            self.pushed.clear();
+        }
         self.dots |= other.dots;
         self.any_case |= other.any_case;
         if self.directories.len() > CANDIDATES {
