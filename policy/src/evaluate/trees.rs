@@ -441,9 +441,13 @@ impl World<'_> {
         names.peek().is_some() && names.all(|name| !self.deny_covers(id, &folder.join(name)))
     }
 
-    /// Whether a pattern over several names surely stands for none that a deny or ask covers: the host said which names stand
-    /// below the folder, and none of them is met there by the rule.
+    /// Whether a pattern over several names surely stands for none that a deny or ask covers: the rule is met only by folders
+    /// that a `*` or `**` may stand for, and the host said which names stand below. A pattern that names what the rule is
+    /// about seeks it, whether it is there by now or not.
     pub(super) fn holds_nothing_for(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        if plain::is_of_git(pattern) || self.is_sought(id, folder, pattern) {
+            return false;
+        }
         let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
         let Some(tree) = tree.filter(|tree| tree.links.is_empty() && goes_deep(folder, pattern)) else {
             return false;
@@ -451,6 +455,23 @@ impl World<'_> {
         let mut steps = 0;
         let has_pattern = self.path_rule(id).is_some();
         has_pattern && !self.can_cover_below(id, folder, &mut Names::all(Some(tree), &mut steps))
+    }
+
+    /// Whether a rule is met by what a pattern says, and not only by folders that it leaves open.
+    fn is_sought(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        const UNNAMED: &str = "\u{1}";
+        let written = plain::written(pattern);
+        let rest = written.strip_prefix(folder.as_str()).unwrap_or(&written);
+        let names: Vec<&str> = rest.split('/').filter(|name| !matches!(*name, "" | "**")).collect();
+        let Some((last, folders)) = names.split_last() else {
+            return true;
+        };
+        let base = folder.as_str().trim_end_matches('/');
+        let folders: Vec<&str> = folders.iter().map(|name| if *name == "*" { UNNAMED } else { *name }).collect();
+        let closed = [base].into_iter().chain(folders).chain([*last]).collect::<Vec<_>>().join("/");
+        [closed, format!("{base}/{UNNAMED}/{last}")]
+            .iter()
+            .any(|pattern| self.deny_meets(id, folder, pattern))
     }
 
     /// A copy of a folder into the workspace or the home folder, or one that is moved there, that brings protected names

@@ -8,6 +8,8 @@
 //!
 //! A condition we do not have (`subagent`, `interactive`, `toolAnnotations`) takes an allow away, and is left out of a deny.
 
+mod settings;
+
 use std::ops::Range;
 
 use ::toml::de::{DeTable, DeValue};
@@ -16,6 +18,7 @@ use super::{
     draft::{Draft, NativeRule},
     toml,
 };
+pub(super) use self::settings::settings;
 use crate::{Effect, Mode, PolicyDocument, rule::RegexPattern};
 
 /// Longest advice, in bytes.

@@ -33,6 +33,20 @@ pub(crate) enum Token {
 /// How `**` is written where it stands for no name that begins with a dot. No path and no word of a shell can hold it.
 const SHOWN: &str = "**\0";
 
+/// The same in a pattern of git, which shows what is not in the work tree, too.
+const SHOWN_BY_GIT: &str = "**\0\0";
+
+/// A pattern of git, of whose folders those count that do not begin with a dot.
+pub(crate) fn of_git(pattern: &str) -> String {
+    let segments = pattern.split('/').map(|segment| if segment == "**" { SHOWN_BY_GIT } else { segment });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// Whether [`of_git`] made a pattern.
+pub(crate) fn is_of_git(pattern: &str) -> bool {
+    pattern.contains(SHOWN_BY_GIT)
+}
+
 /// A pattern of the shell, whose `**` stands for no name with a dot at the beginning.
 pub(crate) fn of_shell(pattern: &str) -> String {
     let segments = pattern.split('/').map(|segment| if segment == "**" { SHOWN } else { segment });
@@ -56,7 +70,7 @@ pub(crate) fn parse(text: &str) -> Vec<Segment> {
 pub(crate) fn segment(text: &str, brackets: Brackets) -> Segment {
     match text {
         "**" => Segment::Deep,
-        SHOWN => Segment::Shown,
+        SHOWN | SHOWN_BY_GIT => Segment::Shown,
         other => Segment::One(tokens(other, brackets)),
     }
 }

@@ -109,7 +109,7 @@ fn patterns(path: &str, icase: bool, literal: bool) -> Vec<String> {
             out.push(format!("{begin}**/{name}"));
         }
     }
-    out.into_iter().map(|pattern| plain::of_shell(&pattern)).collect()
+    out.into_iter().map(|pattern| plain::of_git(&pattern)).collect()
 }
 
 fn is_pattern(word: &Word) -> bool {
