@@ -28,6 +28,7 @@ mod reader;
 mod scripts;
 mod sed;
 mod settings;
+mod shows;
 mod sockets;
 mod syntax;
 mod targets;
@@ -44,8 +45,8 @@ mod wrappers;
 
 pub use analyse::analyse;
 pub(crate) use class::always_wraps;
-pub(crate) use hidden::{hides, is_confusable};
 pub use hidden::visible;
+pub(crate) use hidden::{hides, is_confusable};
 pub(crate) use options::{given, recurses};
 pub use quote::quote;
 pub use sockets::Socket;

@@ -417,16 +417,8 @@ impl World<'_> {
     ) -> Part {
         let other = |what: &str, subject: String| Part::by_mode(self, ActionClass::OtherCommand, subject, what);
         // `tee` writes its operands and does nothing else.
-        let runs_only = || {
-            let runs = command.escape_option();
-            let runs = runs.is_some_and(|option| matches!(option.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"));
-            command.program() == Some("find") && runs && !self.escapes(command)
-        };
         let class = if command.program() == Some("tee") && !command.files.is_empty() {
             CommandClass::FileChange
-        } else if command.class == CommandClass::Other && runs_only() {
-            // What a search runs is judged by itself.
-            CommandClass::ReadOnly
         } else if command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command) {
             CommandClass::ReadOnly
         } else {

@@ -180,14 +180,13 @@ impl World<'_> {
                     && cuts.len() < MAX_NAMES
                     && cuts.iter().skip(1).all(|(server, tool)| pattern.covers(server, tool))
             }
-            Matcher::Mcp(pattern) if rule.effect == Effect::Allow => found.iter().all(|(definition, own_tool)| {
-                let name = plain_name(&definition.name);
-                if name == plain_name(server) {
-                    pattern.covers(server, tool)
-                } else {
-                    pattern.covers(&name, own_tool) || pattern.covers(&definition.name, own_tool)
-                }
-            }),
+            Matcher::Mcp(pattern) if rule.effect == Effect::Allow => {
+                let meant = |(definition, own_tool): &(&McpServer, String)| {
+                    let name = plain_name(&definition.name);
+                    name == plain_name(server) || pattern.covers(&name, own_tool)
+                };
+                pattern.covers(server, tool) && found.iter().all(meant)
+            }
             Matcher::Mcp(pattern) => {
                 pattern.touches(server, tool)
                     || found

@@ -12,7 +12,8 @@ use crate::{
     mode::ActionClass,
     protected,
     shell::{
-        self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, ShellContext, Word, quote,
+        self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, ShellContext, Word,
+        quote,
     },
 };
 
@@ -41,11 +42,6 @@ pub(super) fn changes_what_it_is_fed(analysis: &Analysis) -> bool {
 /// Whether a command is run on names from elsewhere.
 pub(super) fn has_feeder(command: &Command) -> bool {
     feeder(command).is_some()
-}
-
-/// The search that a command is run by, if one runs it.
-pub(super) fn searched_by(command: &Command) -> Option<&'static str> {
-    (first(feeder(command)?) == "find").then_some("find")
 }
 
 /// The label of what runs a command on names from elsewhere.
@@ -262,8 +258,9 @@ impl World<'_> {
         command: &Command,
         access: &FileAccess,
     ) -> bool {
-        let known = feeder(command).is_some_and(|label| matches!(first(label), "xargs" | "find"));
-        known && is_fed_name(access) && self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS)
+        // What `find -exec` reads is for the rule that names the whole search.
+        let piped = feeder(command).is_some_and(|label| first(label) == "xargs");
+        piped && is_fed_name(access) && self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS)
     }
 
     /// Whether a command only looks at the files that it is fed, though with other words it could do more: `xargs -0 sed -n 1p`.

@@ -347,7 +347,8 @@ impl World<'_> {
         let met = self.strictest(self.ids(access, Effect::Deny), |id| {
             self.deny_meets(id, folder, pattern)
                 && !(access == Access::Read
-                    && (self.expands_to_others_than(id, folder, pattern) || self.holds_nothing_for(id, folder, pattern)))
+                    && (self.expands_to_others_than(id, folder, pattern)
+                        || self.holds_nothing_for(id, folder, pattern)))
         });
         if access != Access::Read {
             let real_folder = self.real(folder);
@@ -389,7 +390,8 @@ impl World<'_> {
         let met = self.strictest(self.ids(access, Effect::Ask), |id| {
             self.deny_meets(id, folder, pattern)
                 && !(access == Access::Read
-                    && (self.expands_to_others_than(id, folder, pattern) || self.holds_nothing_for(id, folder, pattern)))
+                    && (self.expands_to_others_than(id, folder, pattern)
+                        || self.holds_nothing_for(id, folder, pattern)))
         });
         let covering = self.covering(folder, &ids, Effect::Ask, verbs(access));
         if let Some(id) = covering.into_iter().chain(met).min() {

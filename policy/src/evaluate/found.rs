@@ -66,7 +66,10 @@ impl<'c> Search<'c> {
             return None;
         }
         let words = command.words.get(1..).unwrap_or_default();
-        let is_option = |word: &Word| word.literal().is_some_and(|text| matches!(text, "-E" | "-H" | "-L" | "-P"));
+        let is_option = |word: &Word| {
+            word.literal()
+                .is_some_and(|text| matches!(text, "-E" | "-H" | "-L" | "-P"))
+        };
         let roots: Vec<&str> = words
             .iter()
             .skip_while(|word| is_option(word))

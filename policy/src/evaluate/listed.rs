@@ -22,14 +22,57 @@ use super::{
 
 /// Tests of `find` with one value.
 const WITH_VALUE: &[&str] = &[
-    "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-ctime", "-fstype", "-gid", "-group", "-ilname", "-iname", "-inum",
-    "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-maxdepth", "-mindepth", "-mmin", "-mtime", "-name", "-newer",
-    "-path", "-perm", "-regex", "-regextype", "-samefile", "-size", "-type", "-uid", "-user", "-wholename", "-xtype",
+    "-amin",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-iwholename",
+    "-links",
+    "-lname",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-path",
+    "-perm",
+    "-regex",
+    "-regextype",
+    "-samefile",
+    "-size",
+    "-type",
+    "-uid",
+    "-user",
+    "-wholename",
+    "-xtype",
 ];
 /// Tests and options of `find` without a value.
 const ALONE: &[&str] = &[
-    "-daystart", "-depth", "-empty", "-executable", "-false", "-mount", "-nogroup", "-noleaf", "-nouser", "-prune", "-readable",
-    "-true", "-writable", "-xdev",
+    "-daystart",
+    "-depth",
+    "-empty",
+    "-executable",
+    "-false",
+    "-mount",
+    "-nogroup",
+    "-noleaf",
+    "-nouser",
+    "-prune",
+    "-readable",
+    "-true",
+    "-writable",
+    "-xdev",
 ];
 /// Deepest brackets of an expression of `find` that are looked into.
 const MOST_BRACKETS: usize = 16;
@@ -165,15 +208,18 @@ fn found(command: &Command) -> Fits {
     let start = words
         .iter()
         .position(|word| {
-            word.literal()
-                .is_some_and(|text| (text.starts_with('-') && !matches!(text, "-H" | "-L" | "-P")) || matches!(text, "(" | "!"))
+            word.literal().is_some_and(|text| {
+                (text.starts_with('-') && !matches!(text, "-H" | "-L" | "-P")) || matches!(text, "(" | "!")
+            })
         })
         .unwrap_or(words.len());
     let words = words.get(start..).unwrap_or_default();
     let mut expression = Expression {
         words,
         at: 0,
-        told_to_print: words.iter().any(|word| matches!(word.literal(), Some("-print" | "-print0" | "-exec"))),
+        told_to_print: words
+            .iter()
+            .any(|word| matches!(word.literal(), Some("-print" | "-print0" | "-exec"))),
     };
     let whole = expression.any(0)?;
     (expression.at >= words.len()).then_some(whole.fits).flatten()
@@ -219,12 +265,6 @@ fn names_of(command: &Command) -> Fits {
 
 /// The commands whose names reach a command through pipes.
 fn producers(analysis: &Analysis, index: usize) -> Vec<&Command> {
-    let searched = analysis.commands.get(index).and_then(super::fed::searched_by);
-    if let Some(name) = searched {
-        // The search whose words the command stands in is found before it; of several before it, each may be the one.
-        let before = analysis.commands.iter().take(index);
-        return before.filter(|outer| outer.program_name() == Some(name)).collect();
-    }
     let pipes = analysis.pipes.iter().filter(move |pipe| pipe.to.contains(&index));
     let numbers = pipes.flat_map(|pipe| pipe.from.clone()).filter(move |at| *at < index);
     numbers.filter_map(|at| analysis.commands.get(at)).collect()
@@ -261,7 +301,11 @@ pub(super) fn wanted(analysis: &Analysis, index: usize, command: &Command, cwd: 
         if !is_listing(producer) {
             continue;
         }
-        out.extend(places(producer, cwd).into_iter().map(|folder| Wanted { folder, deep: true }));
+        out.extend(
+            places(producer, cwd)
+                .into_iter()
+                .map(|folder| Wanted { folder, deep: true }),
+        );
     }
     out
 }
@@ -278,9 +322,14 @@ fn is_listing(command: &Command) -> bool {
 impl World<'_> {
     /// Judges the reading of names that listings of the workspace print.
     pub(super) fn judge_listed(&self, analysis: &Analysis, index: usize, cover: Cover) -> Part {
-        let here = self.folder_at_the_end(analysis).filter(|_| analysis.moved.contains(&index));
+        let here = self
+            .folder_at_the_end(analysis)
+            .filter(|_| analysis.moved.contains(&index));
         let here = here.unwrap_or_else(|| self.workspace.cwd.clone());
-        let mut listings = producers(analysis, index).into_iter().filter(|producer| is_listing(producer)).peekable();
+        let mut listings = producers(analysis, index)
+            .into_iter()
+            .filter(|producer| is_listing(producer))
+            .peekable();
         let secrets = &self.request.facts.own_secret_paths;
         let holds_secrets = |folder: &AbsPath| secrets.iter().any(|own| own.is_within(folder) || folder.is_within(own));
         let known: Vec<(AbsPath, &Command)> = listings
@@ -309,7 +358,10 @@ impl World<'_> {
                 }
             }
         }
-        let subject = format!("reads what is listed in {}", known.first().map_or(&here, |(folder, _)| folder));
+        let subject = format!(
+            "reads what is listed in {}",
+            known.first().map_or(&here, |(folder, _)| folder)
+        );
         if let Cover::Rule(id) = cover {
             return Part::by_rule(self, id, subject);
         }

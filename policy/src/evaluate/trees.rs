@@ -442,7 +442,7 @@ impl World<'_> {
     }
 
     /// Whether a pattern over several names surely stands for none that a deny or ask covers: the rule is met only by folders
-    /// that a `*` or `**` may stand for, and the host said which names stand below. A pattern that names what the rule is
+    /// that a `**` may stand for, and the host said which names stand below. A pattern that names what the rule is
     /// about seeks it, whether it is there by now or not.
     pub(super) fn holds_nothing_for(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
         if plain::is_of_git(pattern) || self.is_sought(id, folder, pattern) {
@@ -452,9 +452,15 @@ impl World<'_> {
         let Some(tree) = tree.filter(|tree| tree.links.is_empty() && goes_deep(folder, pattern)) else {
             return false;
         };
+        // What expands to nothing by now looks for what may come.
+        let last = plain::parse(pattern).pop();
+        let some = tree.files.iter().any(|name| {
+            let own: Vec<Token> = name.chars().map(Token::Char).collect();
+            matches!(&last, Some(plain::Segment::One(tokens)) if plain::segment_meets(&own, tokens))
+        });
         let mut steps = 0;
         let has_pattern = self.path_rule(id).is_some();
-        has_pattern && !self.can_cover_below(id, folder, &mut Names::all(Some(tree), &mut steps))
+        some && has_pattern && !self.can_cover_below(id, folder, &mut Names::all(Some(tree), &mut steps))
     }
 
     /// Whether a rule is met by what a pattern says, and not only by folders that it leaves open.
@@ -467,8 +473,12 @@ impl World<'_> {
             return true;
         };
         let base = folder.as_str().trim_end_matches('/');
-        let folders: Vec<&str> = folders.iter().map(|name| if *name == "*" { UNNAMED } else { *name }).collect();
-        let closed = [base].into_iter().chain(folders).chain([*last]).collect::<Vec<_>>().join("/");
+        let closed = [base]
+            .into_iter()
+            .chain(folders.iter().copied())
+            .chain([*last])
+            .collect::<Vec<_>>()
+            .join("/");
         [closed, format!("{base}/{UNNAMED}/{last}")]
             .iter()
             .any(|pattern| self.deny_meets(id, folder, pattern))

@@ -419,7 +419,9 @@ fn approval_policy(draft: &mut Draft<'_>, span: Range<usize>, key: &str, value: 
 
 /// What is asked for, thing by thing: `true` asks, `false` refuses what would be asked for. Our modes ask for all or for nothing.
 fn granular(draft: &mut Draft<'_>, table: &DeTable<'_>, span: Range<usize>, key: &str) {
-    let inner = toml::get(table, "granular").and_then(|value| value.get_ref().as_table()).unwrap_or(table);
+    let inner = toml::get(table, "granular")
+        .and_then(|value| value.get_ref().as_table())
+        .unwrap_or(table);
     let refuses = |value: &Entry<'_>| value.get_ref().as_bool() == Some(false);
     let entries = toml::entries(inner);
     // Where commands or rules are not asked about, nobody is to be asked: the stricter of both modes.
@@ -433,9 +435,15 @@ fn granular(draft: &mut Draft<'_>, table: &DeTable<'_>, span: Range<usize>, key:
         match value.get_ref() {
             DeValue::Boolean(true) => draft.translated(span, &source, "asked for, as the mode asks"),
             DeValue::Boolean(false) if nobody && matches!(name, "sandbox_approval" | "rules") => {
-                draft.translated(span, &source, format!("what would be asked for is refused: mode {mode}"));
+                draft.translated(
+                    span,
+                    &source,
+                    format!("what would be asked for is refused: mode {mode}"),
+                );
             }
-            DeValue::Boolean(false) if name == "mcp_elicitations" || name == "request_permissions" || name == "skill_approval" => {
+            DeValue::Boolean(false)
+                if name == "mcp_elicitations" || name == "request_permissions" || name == "skill_approval" =>
+            {
                 draft.not_expressible(span, &source, "that this alone is refused without a question");
             }
             _ => draft.fault(span, &source, "it is true or false, of a thing that Codex asks for"),

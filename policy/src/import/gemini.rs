@@ -14,11 +14,11 @@ use std::ops::Range;
 
 use ::toml::de::{DeTable, DeValue};
 
+pub(super) use self::settings::settings;
 use super::{
     draft::{Draft, NativeRule},
     toml,
 };
-pub(super) use self::settings::settings;
 use crate::{Effect, Mode, PolicyDocument, rule::RegexPattern};
 
 /// Longest advice, in bytes.

@@ -155,7 +155,11 @@ fn hosts(pattern: &str) -> Option<Judgement> {
     let open = |label: &str| !label.is_empty() && label.bytes().all(|byte| byte == b'*');
     let fix = "name hosts, such as `WebFetch(domain:docs.example.com)`".to_owned();
     if last.contains('*') {
-        let what = if open(last) { "every host" } else { "hosts under many top-level domains" };
+        let what = if open(last) {
+            "every host"
+        } else {
+            "hosts under many top-level domains"
+        };
         let reason = format!("the rule allows fetching from {what}, which carries data there, too");
         return Some((Code::Everything, reason, fix));
     }
@@ -257,7 +261,9 @@ fn command(words: &str) -> Option<Judgement> {
         let reason = format!(
             "the rule allows every subcommand of `{name}`, `{name} {verb}` among them, which runs the program that is named after it"
         );
-        let fix = format!("name the subcommand that is meant, and leave the `*` to its arguments: `Bash({name} <subcommand> *)`");
+        let fix = format!(
+            "name the subcommand that is meant, and leave the `*` to its arguments: `Bash({name} <subcommand> *)`"
+        );
         return Some((Code::EverySubcommand, reason, fix));
     }
     if let Some((_, example)) = NETWORK.iter().find(|(own, _)| *own == name && free) {
@@ -366,7 +372,8 @@ fn wrapper(name: &str, rest: &[&str], seen: &Behind) -> Option<Judgement> {
         .iter()
         .find(|runner| open_behind(&runner.split(' ').collect::<Vec<_>>()));
     // By its whole name, subcommands included; what stands in front of the program, such as an image, may be open, too.
-    let whole = (2..=own.len().min(LONGEST_NAME)).find_map(|length| own.get(..length).filter(|words| shell::wraps(words)));
+    let whole =
+        (2..=own.len().min(LONGEST_NAME)).find_map(|length| own.get(..length).filter(|words| shell::wraps(words)));
     let whole = whole.filter(|words| open_behind(words)).map(|words| words.join(" "));
     let always = shell::always_wraps(name) && (seen.free || open_behind(&[name]));
     if runner.is_none() && whole.is_none() && !seen.inner && !always {

@@ -60,7 +60,15 @@ impl Linter<'_> {
         let denied_files: Vec<&str> = all
             .iter()
             .filter(|placed| {
-                let reading = |matcher: &Matcher| matches!(matcher, Matcher::Path { verb: PathVerb::Read, .. });
+                let reading = |matcher: &Matcher| {
+                    matches!(
+                        matcher,
+                        Matcher::Path {
+                            verb: PathVerb::Read,
+                            ..
+                        }
+                    )
+                };
                 placed.rule.effect == Effect::Deny && reading(&placed.rule.matcher)
             })
             .map(|placed| &*placed.rule.source.text)

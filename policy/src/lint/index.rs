@@ -80,7 +80,10 @@ impl<'a> Index<'a> {
             if rule.when.is_some() || !rule.exceptions.is_empty() {
                 continue;
             }
-            let place = |number: usize| all.get(number).map(|placed| (placed.rule.source.line, placed.rule.source.column));
+            let place = |number: usize| {
+                all.get(number)
+                    .map(|placed| (placed.rule.source.line, placed.rule.source.column))
+            };
             first
                 .entry((placed.document, rule.source.layer, rule.effect, &*rule.source.text))
                 .and_modify(|known| {
@@ -91,7 +94,11 @@ impl<'a> Index<'a> {
                 .or_insert(number);
         }
         let numbers: BTreeSet<usize> = first.into_values().collect();
-        let rules = || numbers.iter().filter_map(|number| Some((*number, all.get(*number)?.rule)));
+        let rules = || {
+            numbers
+                .iter()
+                .filter_map(|number| Some((*number, all.get(*number)?.rule)))
+        };
         let mut counts = HashMap::<(Place, &str), usize>::new();
         for (_, rule) in rules() {
             if let Matcher::Shell(pattern) = &rule.matcher {

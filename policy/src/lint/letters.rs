@@ -55,7 +55,9 @@ impl Linter<'_> {
             let reason = format!("`{name}` has letters that look like others: it is not the name that it seems to be");
             self.add(Code::Hidden, placed, reason, letters);
         } else if let Some(word) = mixed(text) {
-            let reason = format!("`{word}` mixes letters of two alphabets that look alike: it is not the word that it seems to be");
+            let reason = format!(
+                "`{word}` mixes letters of two alphabets that look alike: it is not the word that it seems to be"
+            );
             self.add(Code::Hidden, placed, reason, letters);
         }
     }

@@ -38,7 +38,9 @@ const SHOWN_BY_GIT: &str = "**\0\0";
 
 /// A pattern of git, of whose folders those count that do not begin with a dot.
 pub(crate) fn of_git(pattern: &str) -> String {
-    let segments = pattern.split('/').map(|segment| if segment == "**" { SHOWN_BY_GIT } else { segment });
+    let segments = pattern
+        .split('/')
+        .map(|segment| if segment == "**" { SHOWN_BY_GIT } else { segment });
     segments.collect::<Vec<_>>().join("/")
 }
 
@@ -49,7 +51,9 @@ pub(crate) fn is_of_git(pattern: &str) -> bool {
 
 /// A pattern of the shell, whose `**` stands for no name with a dot at the beginning.
 pub(crate) fn of_shell(pattern: &str) -> String {
-    let segments = pattern.split('/').map(|segment| if segment == "**" { SHOWN } else { segment });
+    let segments = pattern
+        .split('/')
+        .map(|segment| if segment == "**" { SHOWN } else { segment });
     segments.collect::<Vec<_>>().join("/")
 }
 

@@ -9,7 +9,7 @@ use super::{
     programs::{self, Kind, Known},
     reader, scripts,
     sed::{self, Does},
-    settings, wrappers,
+    settings, shows, wrappers,
 };
 
 /// Classifies a command by its words.
@@ -35,7 +35,7 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
         "command" if matches!(arguments.first().and_then(Word::literal), Some("-v" | "-V")) => {
             return CommandClass::ReadOnly;
         }
-        _ if steers(name, arguments) || only_shows(name, arguments) => return CommandClass::ReadOnly,
+        _ if steers(name, arguments) || shows::only_shows(name, arguments) => return CommandClass::ReadOnly,
         _ => {}
     }
     let Some(known) = programs::know(name, arguments) else {
@@ -90,37 +90,6 @@ fn plain_globals(known: Known, arguments: &[Word]) -> bool {
         .all(|found| spec.flags.contains(&found.name.as_str()))
 }
 
-/// Programs that only print their version when asked for it: neither a file of the project nor one of the person says what runs
-/// then. Those that start what a project names (`rustc`, `yarn`, `mvn`, `go`) are not among them.
-const SHOW_VERSION: &[&str] = &[
-    "aws", "black", "cc", "clang", "clang++", "cmake", "docker", "g++", "gcc", "gh", "helm", "java", "javac", "jq", "kubectl",
-    "make", "ninja", "node", "npm", "perl", "php", "pip", "pip3", "podman", "python", "python3", "ruby", "ruff", "terraform", "uv",
-];
-
-/// Commands of which the whole form shows that they only look.
-fn only_shows(name: &str, arguments: &[Word]) -> bool {
-    let Some(texts) = arguments.iter().map(Word::literal).collect::<Option<Vec<_>>>() else {
-        return false;
-    };
-    match (name, texts.as_slice()) {
-        ("npm" | "node" | "php" | "ruby", ["-v"]) | ("python" | "python3" | "pip" | "pip3", ["-V"]) => true,
-        ("java" | "javac", ["-version"]) => true,
-        (_, ["--version"]) => SHOW_VERSION.contains(&name),
-        ("unzip", ["-l" | "-t" | "-v" | "-Z" | "-Z1" | "-lv", archive]) => !archive.starts_with('-'),
-        ("tar" | "gtar" | "bsdtar", [mode, rest @ ..]) => {
-            let letters = mode.strip_prefix('-').unwrap_or(mode);
-            letters.contains('t')
-                && letters.ends_with('f')
-                && letters.chars().all(|c| "tzjJvf".contains(c))
-                && !rest.is_empty()
-                && rest.iter().all(|text| !text.starts_with('-'))
-                // An archive of another machine is fetched.
-                && !rest.iter().any(|text| text.contains(':'))
-        }
-        _ => false,
-    }
-}
-
 /// Builtins that only steer the script, or set what only the script itself can see.
 fn steers(name: &str, arguments: &[Word]) -> bool {
     let Some(texts) = arguments.iter().map(Word::literal).collect::<Option<Vec<_>>>() else {
@@ -150,13 +119,17 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         "kill" => {
             let job = |text: &&str| text.starts_with('%');
             let signal = |text: &&str| {
-                text.strip_prefix('-')
-                    .is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()))
+                text.strip_prefix('-').is_some_and(|name| {
+                    !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+                })
             };
             texts.iter().any(job) && texts.iter().all(|text| job(text) || signal(text))
         }
         "export" => {
-            let harmless = |text: &&str| text.split_once('=').is_some_and(|(name, _)| super::variables::is_harmless(name));
+            let harmless = |text: &&str| {
+                text.split_once('=')
+                    .is_some_and(|(name, _)| super::variables::is_harmless(name))
+            };
             !texts.is_empty() && texts.iter().all(harmless)
         }
         // What was found in the search path is shown or forgotten.

@@ -527,17 +527,26 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
         "reflog" => !matches!(first, "expire" | "delete" | "drop" | "write" | "exists") || first == "exists",
         "config" => {
             const SCOPES: &[&str] = &[
-                "--global", "--local", "--system", "--worktree", "--show-origin", "--show-scope", "--includes", "--name-only", "-z",
+                "--global",
+                "--local",
+                "--system",
+                "--worktree",
+                "--show-origin",
+                "--show-scope",
+                "--includes",
+                "--name-only",
+                "-z",
                 "--null",
             ];
             let told: Vec<&str> = texts.iter().copied().filter(|text| !SCOPES.contains(text)).collect();
             // A key alone is shown.
             let shows = match told.as_slice() {
-                ["-l" | "--list" | "list"] => true,
                 [key] => key.contains('.') && !key.starts_with('-'),
                 [verb, ..] => {
                     matches!(*verb, "--get" | "--get-all" | "--get-regexp" | "get")
-                        && !told.iter().any(|text| text.starts_with("--f") || text.starts_with("--b") || text.starts_with("-f"))
+                        && !told
+                            .iter()
+                            .any(|text| text.starts_with("--f") || text.starts_with("--b") || text.starts_with("-f"))
                 }
                 [] => false,
             };

@@ -165,14 +165,11 @@ impl Judge<'_> {
                 });
                 return as_called && others.into_iter().all(|(name, rest)| rule.covers_mcp(name, rest));
             }
-            found.iter().all(|(definition, own_tool)| {
+            let meant = |(definition, own_tool): &(&McpServer, String)| {
                 let name = matchers::plain(&definition.name);
-                if name == matchers::plain(server) {
-                    as_called
-                } else {
-                    rule.covers_mcp(&name, own_tool) || rule.covers_mcp(&definition.name, own_tool)
-                }
-            })
+                name == matchers::plain(server) || rule.covers_mcp(&name, own_tool)
+            };
+            as_called && found.iter().all(meant)
         };
         let reads_only = || {
             let reads = |(definition, tool): &(&McpServer, String)| {

@@ -44,7 +44,10 @@ impl Expression {
             Some("posix-extended" | "egrep" | "posix-egrep") => &[Dialect::Extended],
             Some(_) => &[],
         };
-        let automata: Option<Vec<DFA>> = dialects.iter().map(|dialect| backwards(&translated(text, *dialect)?)).collect();
+        let automata: Option<Vec<DFA>> = dialects
+            .iter()
+            .map(|dialect| backwards(&translated(text, *dialect)?))
+            .collect();
         Self {
             automata: automata.unwrap_or_default(),
         }
@@ -100,7 +103,11 @@ fn backwards(pattern: &str) -> Option<DFA> {
                 .utf8(false)
                 .nfa_size_limit(Some(MOST_MEMORY)),
         )
-        .configure(DFA::config().cache_capacity(MOST_MEMORY).skip_cache_capacity_check(true))
+        .configure(
+            DFA::config()
+                .cache_capacity(MOST_MEMORY)
+                .skip_cache_capacity_check(true),
+        )
         .build(pattern)
         .ok()
 }

@@ -74,13 +74,17 @@ pub(in crate::import) fn settings(draft: &mut Draft<'_>) {
             ("tools" | "mcp" | "mcpServers" | "security", other) => {
                 draft.fault(span, key, format!("`{key}`: expected an object, found {}", kind(other)));
             }
-            ("coreTools" | "excludeTools" | "allowedTools" | "allowMCPServers" | "excludeMCPServers" | "autoAccept", _) => {
+            (
+                "coreTools" | "excludeTools" | "allowedTools" | "allowMCPServers" | "excludeMCPServers" | "autoAccept",
+                _,
+            ) => {
                 let why = "it is the older spelling of a setting; write it below `tools` or `mcp`";
                 draft.fault(span, key, why);
             }
             _ => draft.not_expressible(span, key, "it is no permission"),
         }
     }
+    sound &= rules.iter().all(|rule| rule.faults.is_empty());
     for index in 0..rules.len() {
         if let Some(rule) = rules.get(index) {
             emit(draft, rule, &rules, sound);
@@ -91,7 +95,11 @@ pub(in crate::import) fn settings(draft: &mut Draft<'_>) {
 /// The texts of a list, each with its place. What is no text is a fault.
 fn texts(draft: &mut Draft<'_>, key: &str, value: &Value<'_>) -> Vec<(String, Range<usize>)> {
     let Value::Array(list) = value else {
-        draft.fault(range(value), key, format!("`{key}`: expected an array, found {}", kind(value)));
+        draft.fault(
+            range(value),
+            key,
+            format!("`{key}`: expected an array, found {}", kind(value)),
+        );
         return Vec::new();
     };
     let mut out = Vec::new();
@@ -99,10 +107,20 @@ fn texts(draft: &mut Draft<'_>, key: &str, value: &Value<'_>) -> Vec<(String, Ra
         match element {
             // Gemini puts the value of the variable there.
             Value::StringLit(text) if text.value.contains('$') => {
-                draft.fault(range(element), &text.value, "which value a variable has is not known here");
+                draft.fault(
+                    range(element),
+                    &text.value,
+                    "which value a variable has is not known here",
+                );
             }
-            Value::StringLit(text) if !text.value.trim().is_empty() => out.push((text.value.trim().to_owned(), range(element))),
-            other => draft.fault(range(other), key, format!("an entry of `{key}`: expected a name, found {}", kind(other))),
+            Value::StringLit(text) if !text.value.trim().is_empty() => {
+                out.push((text.value.trim().to_owned(), range(element)))
+            }
+            other => draft.fault(
+                range(other),
+                key,
+                format!("an entry of `{key}`: expected a name, found {}", kind(other)),
+            ),
         }
     }
     out
@@ -114,13 +132,18 @@ fn rule(entry: &str, span: Range<usize>, effect: Effect, priority: i64) -> Rule 
         Some((name, rest)) => (name.trim(), rest.strip_suffix(')').map(str::trim)),
         None => (entry, Some("")),
     };
-    let name = CLASSES.iter().find(|(class, _)| *class == name).map_or(name, |(_, tool)| *tool);
+    let name = CLASSES
+        .iter()
+        .find(|(class, _)| *class == name)
+        .map_or(name, |(_, tool)| *tool);
     let mut faults = Vec::new();
     let prefixes = match command {
         Some("") => Vec::new(),
         Some(command) if name == "run_shell_command" => vec![command.to_owned()],
         Some(_) => {
-            faults.push(format!("only commands are told apart by what stands in brackets, and `{name}` is none"));
+            faults.push(format!(
+                "only commands are told apart by what stands in brackets, and `{name}` is none"
+            ));
             Vec::new()
         }
         None => {
@@ -153,7 +176,11 @@ fn of_server(server: &str, tool: &str, span: Range<usize>, effect: Effect, prior
         server: Some(server.to_owned()),
         prefixes: Vec::new(),
         faults: Vec::new(),
-        source: if tool.is_empty() { server.to_owned() } else { format!("{server}: {tool}") },
+        source: if tool.is_empty() {
+            server.to_owned()
+        } else {
+            format!("{server}: {tool}")
+        },
         ..rule("", span, effect, priority)
     }
 }
@@ -189,19 +216,26 @@ fn core(draft: &mut Draft<'_>, value: &Value<'_>, span: &Range<usize>) {
         .collect();
     let named = |tool: &str| listed.iter().any(|rule| rule.tools.iter().any(|own| own == tool));
     for entry in &listed {
-        draft.translated(entry.span.clone(), &entry.source, "it is there, and no rule is needed for that");
+        draft.translated(
+            entry.span.clone(),
+            &entry.source,
+            "it is there, and no rule is needed for that",
+        );
     }
     let mut denied: Vec<&str> = Vec::new();
     let mut how = Vec::new();
     for (_, ours) in BUILT_IN {
-        let there = BUILT_IN.iter().any(|(tool, own)| own == ours && named(tool)) || (*ours == "Read" && named("read_many_files"));
+        let there = BUILT_IN.iter().any(|(tool, own)| own == ours && named(tool))
+            || (*ours == "Read" && named("read_many_files"));
         if !there && !denied.contains(ours) {
             denied.push(ours);
         }
     }
-    let of_servers = listed
-        .iter()
-        .any(|rule| rule.tools.iter().any(|tool| tool.starts_with("mcp_") || tool.contains("__")));
+    let of_servers = listed.iter().any(|rule| {
+        rule.tools
+            .iter()
+            .any(|tool| tool.starts_with("mcp_") || tool.contains("__"))
+    });
     if !of_servers {
         denied.push("mcp__*");
     }
@@ -212,10 +246,16 @@ fn core(draft: &mut Draft<'_>, value: &Value<'_>, span: &Range<usize>) {
         }
     }
     if !how.is_empty() {
-        draft.translated(span.clone(), "tools.core", format!("what it does not list is not there: {}", how.join(", ")));
+        draft.translated(
+            span.clone(),
+            "tools.core",
+            format!("what it does not list is not there: {}", how.join(", ")),
+        );
     }
     let some_commands = listed.iter().any(|rule| !rule.prefixes.is_empty())
-        && !listed.iter().any(|rule| rule.prefixes.is_empty() && rule.tools.iter().any(|tool| tool == "run_shell_command"));
+        && !listed
+            .iter()
+            .any(|rule| rule.prefixes.is_empty() && rule.tools.iter().any(|tool| tool == "run_shell_command"));
     if some_commands {
         let why = "that all other commands are refused; where no rule allows them, the mode asks for most";
         draft.not_expressible(span.clone(), "tools.core", why);
@@ -266,19 +306,31 @@ fn servers(draft: &mut Draft<'_>, object: &Object<'_>, sound: &mut bool, rules: 
             rules.push(of_server(&server, &bare(&tool), span, Effect::Deny, EXCLUDED_TOOL));
         }
         let included = list(draft, "includeTools");
-        let trusted = definition.get("trust").filter(|_| own_sound && !is_repeated(definition, "trust"));
+        let trusted = definition
+            .get("trust")
+            .filter(|_| own_sound && !is_repeated(definition, "trust"));
         match trusted.map(|property| (&property.value, range(property))) {
             Some((Value::BooleanLit(word), span)) if word.value => {
                 if definition.get("includeTools").is_none() {
                     rules.push(of_server(&server, "", span, Effect::Allow, TRUSTED_SERVER));
                 } else {
                     for (tool, span) in &included {
-                        rules.push(of_server(&server, &bare(tool), span.clone(), Effect::Allow, TRUSTED_SERVER));
+                        rules.push(of_server(
+                            &server,
+                            &bare(tool),
+                            span.clone(),
+                            Effect::Allow,
+                            TRUSTED_SERVER,
+                        ));
                     }
                 }
             }
             Some((Value::BooleanLit(_), span)) => draft.kept(span, &format!("{server}: trust")),
-            Some((other, span)) => draft.fault(span, &server, format!("`trust`: expected true or false, found {}", kind(other))),
+            Some((other, span)) => draft.fault(
+                span,
+                &server,
+                format!("`trust`: expected true or false, found {}", kind(other)),
+            ),
             None => {}
         }
         if let Some(property) = definition.get("includeTools") {

@@ -101,15 +101,28 @@ fn granular_approvals_are_told_thing_by_thing() {
             .report
             .iter()
             .filter(|note| note.text.contains("granular."))
-            .map(|note| (note.text.clone(), matches!(note.outcome, Outcome::NotExpressible { .. })))
+            .map(|note| {
+                (
+                    note.text.clone(),
+                    matches!(note.outcome, Outcome::NotExpressible { .. }),
+                )
+            })
             .collect();
         (imported.mode, imported.is_broken(), notes)
     };
     let all = "approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = false } }\n";
     let (mode, broken, notes) = told(all);
-    assert_eq!((mode, broken, notes.len()), (Some(Mode::Default), false, 3), "{notes:?}");
+    assert_eq!(
+        (mode, broken, notes.len()),
+        (Some(Mode::Default), false, 3),
+        "{notes:?}"
+    );
     // What our modes cannot tell apart is said, and nothing else.
-    let open: Vec<&str> = notes.iter().filter(|(_, open)| *open).map(|(text, _)| text.as_str()).collect();
+    let open: Vec<&str> = notes
+        .iter()
+        .filter(|(_, open)| *open)
+        .map(|(text, _)| text.as_str())
+        .collect();
     assert_eq!(open, ["approval_policy.granular.mcp_elicitations"]);
     let (mode, ..) = told("approval_policy = { granular = { sandbox_approval = false, rules = true } }\n");
     assert_eq!(mode, Some(Mode::DontAsk));

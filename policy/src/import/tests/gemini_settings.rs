@@ -43,7 +43,11 @@ fn each_setting_becomes_the_rule_that_the_policy_engine_makes_of_it() {
         "mcp__docs__drop",
         "mcp__wiki__search",
     ] {
-        assert!(imported.native.contains(&format!("\"{native}\"")), "{native}: {}", imported.native);
+        assert!(
+            imported.native.contains(&format!("\"{native}\"")),
+            "{native}: {}",
+            imported.native
+        );
     }
     assert!(!imported.native.contains("mcp__calm"), "{}", imported.native);
     assert!(!imported.native.contains("mcp__wiki__*"), "{}", imported.native);
@@ -57,14 +61,29 @@ fn each_setting_becomes_the_rule_that_the_policy_engine_makes_of_it() {
 
 #[test]
 fn what_is_not_listed_as_core_is_denied_even_by_an_empty_list() {
-    let imported = read(Format::GeminiSettings, r#"{"tools":{"core":["read_file","run_shell_command(git)"]}}"#);
+    let imported = read(
+        Format::GeminiSettings,
+        r#"{"tools":{"core":["read_file","run_shell_command(git)"]}}"#,
+    );
     for native in ["Edit", "WebFetch", "WebSearch", "Agent", "mcp__*"] {
-        assert!(imported.native.contains(&format!("\"{native}\"")), "{native}: {}", imported.native);
+        assert!(
+            imported.native.contains(&format!("\"{native}\"")),
+            "{native}: {}",
+            imported.native
+        );
     }
     for native in ["Bash", "Read"] {
-        assert!(!imported.native.contains(&format!("\"{native}\"")), "{native}: {}", imported.native);
+        assert!(
+            !imported.native.contains(&format!("\"{native}\"")),
+            "{native}: {}",
+            imported.native
+        );
     }
-    assert!(notes(&imported, "tools.core").iter().any(|note| note.contains("other commands")));
+    assert!(
+        notes(&imported, "tools.core")
+            .iter()
+            .any(|note| note.contains("other commands"))
+    );
     let empty = read(Format::GeminiSettings, r#"{"tools":{"core":[]}}"#);
     assert_eq!(rules(&empty, Effect::Deny).len(), 7, "{}", empty.native);
 }
