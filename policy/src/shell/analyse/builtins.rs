@@ -63,9 +63,10 @@ const MOST_PUSHED: usize = 64;
 
 /// Notes which directory is left. Where that is not known, something may have run that put others away.
 fn left(moved: &mut State, state: &State) {
-    moved.previous = Some(state.place());
+    let past = std::rc::Rc::make_mut(&mut moved.past);
+    past.previous = Some(state.place());
     if state.elsewhere {
-        moved.pushed.clear();
+        past.pushed.clear();
     }
 }
 
@@ -85,9 +86,10 @@ fn goes_back(arguments: &[Field], state: &State) -> Ways {
     let mut moved = state.clone();
     left(&mut moved, state);
     let known = arguments.is_empty() && !state.variables.contains_key("DIRSTACK");
-    let place = moved.pushed.pop().filter(|_| known);
+    let past = std::rc::Rc::make_mut(&mut moved.past);
+    let place = past.pushed.pop().filter(|_| known);
     if place.is_none() {
-        moved.pushed.clear();
+        past.pushed.clear();
     }
     return_to(&mut moved, state, place.as_ref());
     (moved, state.clone())
@@ -281,10 +283,11 @@ impl Walk<'_> {
                 .any(|field| field.text().is_some_and(|text| text.starts_with(['+', '-'])));
         left(&mut moved, state);
         if name == "pushd" {
-            if moved.pushed.len() >= MOST_PUSHED {
-                moved.pushed.clear();
+            let past = std::rc::Rc::make_mut(&mut moved.past);
+            if past.pushed.len() >= MOST_PUSHED {
+                past.pushed.clear();
             }
-            moved.pushed.push(state.place());
+            past.pushed.push(state.place());
         }
         match operands.next() {
             None if name == "pushd" => moved.elsewhere = true,
@@ -307,7 +310,7 @@ impl Walk<'_> {
             }
             Some(field) if name == "cd" && arguments.len() == 1 && field.text() == Some("-") => {
                 let known = !state.variables.contains_key("OLDPWD");
-                return_to(&mut moved, state, state.previous.as_ref().filter(|_| known));
+                return_to(&mut moved, state, state.past.previous.as_ref().filter(|_| known));
             }
             Some(field) if turns || field.text() == Some("-") || state.variables.contains_key("CDPATH") => {
                 moved.elsewhere = true
