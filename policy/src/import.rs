@@ -42,11 +42,13 @@ pub enum Format {
     CodexRequirements,
     /// Gemini CLI: `policies/*.toml`.
     GeminiPolicy,
+    /// Gemini CLI: `settings.json`.
+    GeminiSettings,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ClaudeSettings,
         Self::Cusp,
         Self::CursorCli,
@@ -55,6 +57,7 @@ impl Format {
         Self::CodexConfig,
         Self::CodexRequirements,
         Self::GeminiPolicy,
+        Self::GeminiSettings,
     ];
 
     /// Its word on the command line.
@@ -69,6 +72,7 @@ impl Format {
             Self::CodexConfig => "codex-config",
             Self::CodexRequirements => "codex-requirements",
             Self::GeminiPolicy => "gemini-policy",
+            Self::GeminiSettings => "gemini-settings",
         }
     }
 
@@ -87,7 +91,7 @@ impl Format {
             Self::CursorCli => "Cursor's command line",
             Self::CursorDesktop => "Cursor",
             Self::CodexRules | Self::CodexConfig | Self::CodexRequirements => "Codex",
-            Self::GeminiPolicy => "Gemini CLI",
+            Self::GeminiPolicy | Self::GeminiSettings => "Gemini CLI",
         }
     }
 
@@ -109,6 +113,7 @@ impl Format {
             (_, name) if name.ends_with(".rules") => Some(Self::CodexRules),
             (".codex" | "codex", "config.toml") => Some(Self::CodexConfig),
             (".codex" | "codex", "requirements.toml") => Some(Self::CodexRequirements),
+            (".gemini" | "gemini-cli", "settings.json") => Some(Self::GeminiSettings),
             ("policies", name) if name.ends_with(".toml") && matches!(further, ".gemini" | "gemini-cli") => {
                 Some(Self::GeminiPolicy)
             }
@@ -251,6 +256,7 @@ pub fn import(format: Format, text: &str, origin: DocumentOrigin) -> Imported {
         Format::CodexConfig => codex::config(&mut draft),
         Format::CodexRequirements => codex::requirements(&mut draft),
         Format::GeminiPolicy => gemini::policy(&mut draft),
+        Format::GeminiSettings => gemini::settings(&mut draft),
         Format::CursorCli => cursor::command_line(&mut draft),
         Format::CursorDesktop => cursor::desktop(&mut draft),
     }

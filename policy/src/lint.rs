@@ -12,6 +12,8 @@ mod broad;
 mod code;
 mod contain;
 mod hollow;
+mod index;
+mod letters;
 mod places;
 
 #[cfg(test)]
@@ -97,6 +99,7 @@ pub fn lint(documents: &[Linted<'_>]) -> Vec<Finding> {
         })
         .collect();
     for placed in &all {
+        linter.hidden_letters(placed);
         linter.never_matches(placed);
         if placed.rule.effect == Effect::Allow {
             linter.too_broad(placed);
@@ -241,10 +244,11 @@ impl Linter<'_> {
                 source.column,
             )
         };
-        let index = contain::Index::build(all.iter().map(|placed| placed.rule));
+        let index = index::Index::build(all);
         for inner in all {
             let outer = index
-                .candidates(inner.rule)
+                .candidates(inner)
+                .into_iter()
                 .filter_map(|number| all.get(number))
                 .filter(|outer| !std::ptr::eq(outer.rule, inner.rule))
                 .filter(|outer| contain::contains(outer.rule, inner.rule))

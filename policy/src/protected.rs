@@ -109,7 +109,7 @@ pub fn protects_pattern(pattern: &str, switches: Switches) -> Option<&'static Pr
     // `**` of the shell stands for no name with a dot at the beginning, so no protected name is among what it stands for.
     let theirs: Vec<plain::Segment> = plain::parse(&lower)
         .into_iter()
-        .filter(|segment| *segment != plain::Segment::Deep)
+        .filter(|segment| !matches!(segment, plain::Segment::Deep | plain::Segment::Shown))
         .collect();
     PROTECTED.iter().find(|entry| {
         if switches.agent_directories_off && entry.switchable {

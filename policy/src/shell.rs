@@ -14,6 +14,7 @@ mod commits;
 mod constant;
 mod data;
 mod dots;
+mod escapes;
 mod executing;
 mod expand;
 mod files;
@@ -29,6 +30,7 @@ mod reader;
 mod scripts;
 mod sed;
 mod settings;
+mod shows;
 mod sockets;
 mod syntax;
 mod targets;
@@ -44,9 +46,10 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
-pub(crate) use class::{always_wraps, takes_script};
-pub(crate) use hidden::hides;
+pub(crate) use class::always_wraps;
+pub(crate) use escapes::takes_script;
 pub use hidden::visible;
+pub(crate) use hidden::{hides, is_confusable};
 pub(crate) use options::{given, recurses};
 pub use quote::quote;
 pub use sockets::Socket;
@@ -145,8 +148,8 @@ impl Command {
         self.escape().map(|escape| escape.why)
     }
 
-    fn escape(&self) -> Option<class::Escape> {
-        class::escape(&self.words).or_else(|| class::told_escape(self.program_name()?, &self.told))
+    fn escape(&self) -> Option<escapes::Escape> {
+        escapes::escape(&self.words).or_else(|| escapes::told_escape(self.program_name()?, &self.told))
     }
 
     /// The first option by which a build tool, a test runner or their like runs something else than what the project's own
@@ -225,6 +228,22 @@ impl Command {
 /// that do so only behind a verb (`npm exec`).
 pub(crate) fn wrapper_names() -> impl Iterator<Item = &'static str> {
     wrappers::names()
+}
+
+/// Whether words are the whole name of a wrapper, subcommands included: `docker compose exec`.
+pub(crate) fn wraps(words: &[&str]) -> bool {
+    wrappers::find(&words.join(" ")).is_some()
+}
+
+/// The subcommand behind which a program runs another one, if it does so nowhere else.
+pub(crate) fn verb_that_wraps(name: &str) -> Option<&'static str> {
+    wrappers::verb_that_wraps(name)
+}
+
+/// All wrappers by their whole names, subcommands included, for tests.
+#[cfg(test)]
+pub(crate) fn whole_wrapper_names() -> impl Iterator<Item = &'static str> {
+    wrappers::whole_names()
 }
 
 /// One word after quotes were resolved.

@@ -161,6 +161,23 @@ const ACCEPTED: &[(&str, &str, &[&str])] = &[
         "these only look: scripts of sed and awk that print, `git --no-pager`, `git ls-tree`",
         &["ro-017", "ro-020", "ro-198", "ro-218"],
     ),
+    (
+        "allow",
+        "these only look: `xxd` of one file, `tar tf`, `unzip -l`, `bc`, `git config <key>`, programs that print their version; \
+         `xargs -n1` runs what is judged by itself",
+        &[
+            "allow1-081",
+            "ro-068",
+            "ro-113",
+            "ro-118",
+            "ro-140",
+            "ro-141",
+            "ro-146",
+            "ro-189",
+            "ro-263",
+            "ro-264",
+        ],
+    ),
     ("ask", "leaving the workspace asks, one level up as well", &["ro-044"]),
     (
         "ask",

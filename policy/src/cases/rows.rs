@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Case, Setting};
+use super::{Case, Setting, setting::approved};
 use crate::{
     AbsPath, DocumentOrigin, Effect, Fault, Layer, Mode, PolicyDocument, ToolCall,
     call::normalise,
@@ -137,6 +137,10 @@ fn case(row: &Map<String, Value>, line: u32) -> Result<Case, RowFault> {
     let mut setting = Setting::ordinary(&cwd, Some(&home), mode);
     place_files(row, &cwd, &mut setting)?;
     let call = object(row, "call")?;
+    if string(call, "tool")? == "Mcp" {
+        // A row says which server it is for; an agent only says both names in one.
+        setting.facts.mcp_servers = vec![approved(string(call, "server")?)];
+    }
     let rules = rules_of(format, object(row, "rules")?, &cwd, call)?;
     Ok(Case {
         name,

@@ -216,7 +216,7 @@ impl Setting {
 }
 
 /// A server of the person's own that they approved: what a call is taken to be for if a case says nothing else.
-fn approved(name: &str) -> McpServer {
+pub(super) fn approved(name: &str) -> McpServer {
     McpServer {
         name: name.to_owned(),
         launch: Launch::Command {

@@ -362,7 +362,7 @@ fn opens_folder(folder: &AbsPath, pattern: &str, tree: &Tree) -> bool {
     rest.iter()
         .skip(folder.segments().count())
         .all(|segment| match segment {
-            plain::Segment::Deep => true,
+            plain::Segment::Deep | plain::Segment::Shown => true,
             plain::Segment::One(tokens) => names.iter().any(|name| plain::segment_meets(name, tokens)),
         })
 }

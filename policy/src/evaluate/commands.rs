@@ -9,10 +9,7 @@ use crate::{
     protected,
     rule::Matcher,
     ruleset::RuleId,
-    shell::{
-        self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, Opaque, OpaqueReason,
-        Word,
-    },
+    shell::{self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, Word},
 };
 
 use super::{
@@ -97,14 +94,14 @@ impl World<'_> {
 
     /// The allow rule for every command, if there is one. In plan mode none counts: it only looks, and a rule that names
     /// no command says nothing about looking.
-    fn allows_everything(&self) -> Option<RuleId> {
+    pub(super) fn allows_everything(&self) -> Option<RuleId> {
         if self.request.mode == Mode::Plan {
             return None;
         }
         self.rule_for_everything().filter(|id| !self.is_suspended(*id))
     }
 
-    fn rule_for_everything(&self) -> Option<RuleId> {
+    pub(super) fn rule_for_everything(&self) -> Option<RuleId> {
         let mut ids = self.rules.index().every_command(Effect::Allow).iter().copied();
         ids.find(|id| self.rule(*id).is_some())
     }
@@ -217,8 +214,7 @@ impl World<'_> {
                 FileTarget::Unknown(_)
                     if access.access == Access::Read && self.is_listed_inside(analysis, index, command, &access) =>
                 {
-                    let all = format!("{}/**", self.workspace.cwd.as_str().trim_end_matches('/'));
-                    self.judge_pattern(&self.workspace.cwd, &all, Access::Read, false, cover)
+                    self.judge_listed(analysis, index, cover)
                 }
                 FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
             };
@@ -463,6 +459,8 @@ impl World<'_> {
         // `tee` writes its operands and does nothing else.
         let class = if command.program() == Some("tee") && !command.files.is_empty() {
             CommandClass::FileChange
+        } else if command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command) {
+            CommandClass::ReadOnly
         } else {
             command.class
         };
@@ -590,61 +588,6 @@ impl World<'_> {
             _ => Cover::None,
         }
     }
-
-    /// A command that there is no time to look into.
-    fn judge_too_large(&self, command: &Command) -> Part {
-        self.judge_opaque(&Opaque {
-            text: display(command),
-            reason: OpaqueReason::TooLarge,
-            seen_through: command.seen_through.clone(),
-        })
-    }
-
-    fn judge_opaque(&self, opaque: &Opaque) -> Part {
-        let seen: Vec<String> = opaque
-            .seen_through
-            .iter()
-            .map(|context| context.label().to_owned())
-            .collect();
-        let subject = opaque.text.clone();
-        let why = opaque.reason.describe();
-        let never = matches!(opaque.reason, OpaqueReason::Unparsable | OpaqueReason::TooLarge);
-        // It runs what it says, and rules that deny see it with and without what is hidden; but what a person allowed by a
-        // rule, this only looks like.
-        let misleading = matches!(
-            opaque.reason,
-            OpaqueReason::HiddenCharacter | OpaqueReason::ConfusableName
-        );
-        // What a function runs is judged where it is defined, so it hides nothing from a rule.
-        let function = opaque.reason == OpaqueReason::Redefinition && opaque.text.ends_with("()");
-        let part = if misleading {
-            Part {
-                misleads: true,
-                ..Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
-            }
-        } else if never || (self.has_scoped_shell_rule() && !function) {
-            let denied = self.request.mode == Mode::Plan;
-            if denied {
-                Part::by_mode(self, ActionClass::OpaqueCommand, subject, why)
-            } else if never {
-                Part::unknown(subject, why)
-            } else {
-                Part::unknown(
-                    subject,
-                    format!("{why}, and it could hide a command that a rule is about"),
-                )
-            }
-        } else if let Some(id) = self.allows_everything() {
-            Part::by_rule(self, id, subject)
-        } else {
-            let mut part = Part::by_mode(self, ActionClass::OpaqueCommand, subject, why);
-            if self.request.mode.is_automatic() {
-                self.note_suspended(&mut part, self.rule_for_everything());
-            }
-            part
-        };
-        part.through(&seen)
-    }
 }
 
 /// Analyses a line where it would run.
@@ -675,7 +618,7 @@ pub(super) fn is_feeder(label: &str) -> bool {
 }
 
 /// A command for people: with its assignments.
-fn display(command: &Command) -> String {
+pub(super) fn display(command: &Command) -> String {
     if command.words.is_empty() {
         let names: Vec<String> = command
             .assignments

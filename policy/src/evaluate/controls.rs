@@ -171,14 +171,21 @@ impl World<'_> {
             .collect();
         ids.sort_unstable();
         ids.dedup();
+        let cuts = splits(server, tool);
         let covers = |rule: &Rule| match &rule.matcher {
+            // Agents join both names by what a name may hold itself. So a rule has to mean each server that is configured
+            // and that the call can be for; where none is known, each that there could be.
+            Matcher::Mcp(pattern) if rule.effect == Effect::Allow && found.is_empty() => {
+                pattern.covers(server, tool)
+                    && cuts.len() < MAX_NAMES
+                    && cuts.iter().skip(1).all(|(server, tool)| pattern.covers(server, tool))
+            }
             Matcher::Mcp(pattern) if rule.effect == Effect::Allow => {
-                // A server's own name may hold what ends a name in the call: then the rule has to mean that server.
-                let own = found.iter().all(|(definition, tool)| {
+                let meant = |(definition, own_tool): &(&McpServer, String)| {
                     let name = plain_name(&definition.name);
-                    name == plain_name(server) || pattern.covers(&name, tool)
-                });
-                pattern.covers(server, tool) && own
+                    name == plain_name(server) || pattern.covers(&name, own_tool)
+                };
+                pattern.covers(server, tool) && found.iter().all(meant)
             }
             Matcher::Mcp(pattern) => {
                 pattern.touches(server, tool)

@@ -11,7 +11,10 @@ use crate::{
     AbsPath, DecidedBy, Verdict,
     mode::ActionClass,
     protected,
-    shell::{Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Word},
+    shell::{
+        self, Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Limits, ShellContext, Word,
+        quote,
+    },
 };
 
 use super::{commands::is_feeder, part::Part, ways::Judged, world::World};
@@ -36,6 +39,11 @@ pub(super) fn changes_what_it_is_fed(analysis: &Analysis) -> bool {
     commands.any(|command| feeder(command).is_some() && command.files.iter().any(changes))
 }
 
+/// Whether a command is run on names from elsewhere.
+pub(super) fn has_feeder(command: &Command) -> bool {
+    feeder(command).is_some()
+}
+
 /// The label of what runs a command on names from elsewhere.
 fn feeder(command: &Command) -> Option<&str> {
     let mut labels = command.seen_through.iter().rev().filter_map(|context| match context {
@@ -55,17 +63,34 @@ fn is_fed_name(access: &FileAccess) -> bool {
     let FileTarget::Unknown(source) = &access.target else {
         return false;
     };
+    !access.redirection && is_fed(source)
+}
+
+/// Whether a word stands for names that a command is fed, and for nothing around them.
+fn is_fed(source: &str) -> bool {
     let source = source.trim_matches(['"', '\'']);
     let marker = source.len() <= 8
         && source
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '{' | '}' | '%' | '@' | '_'));
-    !access.redirection
-        && (marker
-            || matches!(
-                source,
-                "words from the input" | "names from the input" | "a file that was found"
-            ))
+    marker
+        || matches!(
+            source,
+            "words from the input" | "names from the input" | "a file that was found"
+        )
+}
+
+/// The command that a fed one becomes for a name that is surely a file; `None` if other words of it are not known.
+fn with_a_file(command: &Command) -> Option<String> {
+    let words: Option<Vec<&str>> = command
+        .words
+        .iter()
+        .map(|word| match word {
+            Word::Literal(text) => Some(text.as_str()),
+            Word::Dynamic { source, .. } => is_fed(source).then_some("./x"),
+        })
+        .collect();
+    words.map(|words| quote(&words))
 }
 
 /// Whether all options of a command are among these; letters may be joined.
@@ -91,7 +116,7 @@ fn has_word(command: &Command, words: &[&str]) -> bool {
 }
 
 /// Whether a command passes on whole lines of its input, and nothing else.
-fn passes_on(command: &Command) -> bool {
+pub(super) fn passes_on(command: &Command) -> bool {
     if !command.files.is_empty() {
         return false;
     }
@@ -236,6 +261,42 @@ impl World<'_> {
         // What `find -exec` reads is for the rule that names the whole search.
         let piped = feeder(command).is_some_and(|label| first(label) == "xargs");
         piped && is_fed_name(access) && self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS)
+    }
+
+    /// Whether a command only looks at the files that it is fed, though with other words it could do more: `xargs -0 sed -n 1p`.
+    /// Each name has to be one word, and none may be an option: a search prints them behind the folder that it looks in.
+    pub(super) fn only_looks_at_what_it_is_fed(&self, analysis: &Judged, index: usize, command: &Command) -> bool {
+        let Some(label) = feeder(command) else { return false };
+        let whole = |word: &str| matches!(word, "-0" | "--null" | "-0r" | "-r0") || word.starts_with("-I");
+        if first(label) != "xargs" || !label.split_whitespace().any(whole) {
+            return false;
+        }
+        let mut pipes = analysis.pipes.iter().filter(|pipe| pipe.to.contains(&index));
+        let searches = pipes.all(|pipe| {
+            let producers = analysis.commands.get(pipe.from.clone()).unwrap_or_default();
+            let named = |producer: &Command| matches!(producer.program_name(), Some("find" | "gfind"));
+            producers.iter().all(|producer| named(producer) || passes_on(producer))
+        });
+        if !searches || !self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS) {
+            return false;
+        }
+        let Some(line) = with_a_file(command) else { return false };
+        let context = ShellContext {
+            cwd: self.workspace.cwd.clone(),
+            home: None,
+        };
+        let alone = shell::analyse(&line, &context, Limits::default());
+        let reads = |access: &FileAccess| access.access == Access::Read;
+        match alone.commands.as_slice() {
+            [command] => {
+                alone.opaque.is_empty()
+                    && command.class == CommandClass::ReadOnly
+                    && command.files.iter().all(reads)
+                    && command.urls.is_empty()
+                    && command.sockets.is_empty()
+            }
+            _ => false,
+        }
     }
 
     /// A command that removes whole folders by names that could be any.

@@ -321,7 +321,7 @@ impl World<'_> {
                 noun(access),
                 if below.is_empty() { "/" } else { below }
             ),
-            None => format!("{} {pattern}", noun(access)),
+            None => format!("{} {}", noun(access), plain::written(pattern)),
         };
         let spellings = self.spellings(folder, pattern);
         let whole_tree = access == Access::DeleteTree;
@@ -346,7 +346,9 @@ impl World<'_> {
         let may = "it can expand to what this rule is about:";
         let met = self.strictest(self.ids(access, Effect::Deny), |id| {
             self.deny_meets(id, folder, pattern)
-                && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern))
+                && !(access == Access::Read
+                    && (self.expands_to_others_than(id, folder, pattern)
+                        || self.holds_nothing_for(id, folder, pattern)))
         });
         if access != Access::Read {
             let real_folder = self.real(folder);
@@ -387,7 +389,9 @@ impl World<'_> {
         }
         let met = self.strictest(self.ids(access, Effect::Ask), |id| {
             self.deny_meets(id, folder, pattern)
-                && !(access == Access::Read && self.expands_to_others_than(id, folder, pattern))
+                && !(access == Access::Read
+                    && (self.expands_to_others_than(id, folder, pattern)
+                        || self.holds_nothing_for(id, folder, pattern)))
         });
         let covering = self.covering(folder, &ids, Effect::Ask, verbs(access));
         if let Some(id) = covering.into_iter().chain(met).min() {

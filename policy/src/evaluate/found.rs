@@ -6,6 +6,8 @@
 //!
 //! It says nothing about rules on files, which are judged where the search is, and nothing about tests on anything but names.
 
+mod expression;
+
 use std::borrow::Cow;
 
 use crate::{
@@ -17,6 +19,7 @@ use crate::{
     shell::{Command, Word},
 };
 
+use self::expression::Expression;
 use super::{below::is_made_name, part::Part, touched::is_search_with_tests, trees::Wanted, world::World};
 
 /// Most places that one search is looked at for.
@@ -29,8 +32,8 @@ enum Test<'c> {
     Name { pattern: Cow<'c, str>, any_case: bool },
     /// The whole path, where a wildcard also stands for `/`.
     Path { pattern: Cow<'c, str>, any_case: bool },
-    /// The whole path by an expression, of which only the endings are looked at.
-    Endings(Vec<String>),
+    /// The whole path by an expression.
+    Expression(Expression),
 }
 
 /// The tests on names of a search, all of which hold for what it finds.
@@ -56,17 +59,6 @@ fn pattern(word: &Word) -> Cow<'_, str> {
     }
 }
 
-/// How texts that an expression matches can end, as far as that is plain; an empty ending is any.
-fn endings(expression: &str) -> Vec<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/');
-    let ending = |alternative: &str| {
-        let end = alternative.trim_end_matches(['$', ')', '\\']);
-        let tail: Vec<char> = end.chars().rev().take_while(|c| plain(*c)).collect();
-        tail.into_iter().rev().collect::<String>()
-    };
-    expression.split('|').map(ending).collect()
-}
-
 impl<'c> Search<'c> {
     /// The search that a command is, if it chooses by name.
     fn of(command: &'c Command) -> Option<Self> {
@@ -74,7 +66,10 @@ impl<'c> Search<'c> {
             return None;
         }
         let words = command.words.get(1..).unwrap_or_default();
-        let is_option = |word: &Word| word.literal().is_some_and(|text| matches!(text, "-H" | "-L" | "-P"));
+        let is_option = |word: &Word| {
+            word.literal()
+                .is_some_and(|text| matches!(text, "-E" | "-H" | "-L" | "-P"))
+        };
         let roots: Vec<&str> = words
             .iter()
             .skip_while(|word| is_option(word))
@@ -87,6 +82,8 @@ impl<'c> Search<'c> {
             tests: Vec::new(),
             depth: usize::MAX,
         };
+        let mut kind = None;
+        let extended = words.first().and_then(Word::literal) == Some("-E");
         for (option, value) in words.iter().zip(words.iter().skip(1)) {
             let Some(option) = option.literal() else { continue };
             let any_case = option.starts_with("-i");
@@ -99,10 +96,12 @@ impl<'c> Search<'c> {
                     pattern: pattern(value),
                     any_case,
                 }),
-                "-regex" | "-iregex" => search.tests.push(Test::Endings(match value.literal() {
-                    Some(text) => endings(text),
-                    None => vec![String::new()],
+                "-regex" | "-iregex" => search.tests.push(Test::Expression(match value.literal() {
+                    Some(text) => Expression::read(text, kind, extended),
+                    None => Expression::unknown(),
                 })),
+                // A later one counts for what stands behind it.
+                "-regextype" => kind = Some(value.literal().unwrap_or("?")),
                 "-maxdepth" => search.depth = value.literal().and_then(|n| n.parse().ok()).unwrap_or(usize::MAX),
                 _ => {}
             }
@@ -124,13 +123,31 @@ impl<'c> Search<'c> {
         let passes = |test: &Test<'_>| match test {
             Test::Name { pattern, any_case } => covers(pattern, name, *any_case),
             Test::Path { pattern, any_case } => covers(pattern, &whole, *any_case),
-            Test::Endings(endings) => endings
-                .iter()
-                .any(|ending| path.to_lowercase().ends_with(&ending.to_lowercase())),
+            Test::Expression(expression) => expression.may_end_in(path),
         };
         path.split('/').count() <= self.depth && self.tests.iter().all(passes)
     }
 }
+
+/// Whether a search has an expression that leaves out names of no particular kind.
+pub(super) fn chooses_by_expression(words: &[&str]) -> bool {
+    let mut kind = None;
+    let extended = words.get(1) == Some(&"-E");
+    words.windows(2).any(|pair| match pair {
+        ["-regextype", value] => {
+            kind = Some(*value);
+            false
+        }
+        ["-regex" | "-iregex", value] => {
+            let expression = Expression::read(value, kind, extended);
+            !ANY_NAMES.iter().any(|name| expression.may_end_in(name))
+        }
+        _ => false,
+    })
+}
+
+/// Names of no particular kind.
+const ANY_NAMES: &[&str] = &["qzq", "9-0", ".q_z"];
 
 /// Whether a command does something with what it finds, by its own words.
 fn acts(command: &Command) -> bool {
@@ -190,16 +207,4 @@ fn stands_there(path: &str, tree: &Tree) -> bool {
     let is_last = |name: &String| ending.map_or(name == last, |ending| name.ends_with(ending));
     (tree.files.iter().any(is_last) || tree.folders.iter().any(is_last))
         && names.all(|name| tree.folders.contains(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::endings;
-
-    #[test]
-    fn endings_of_an_expression() {
-        assert_eq!(endings(r".*\.pyc"), ["pyc"]);
-        assert_eq!(endings(r".*\.\(js\|ts\)$"), ["js", "ts"]);
-        assert_eq!(endings(r".*\.pyc?"), [""]);
-    }
 }

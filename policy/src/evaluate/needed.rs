@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    below, commands, controls, fed, found, globs, repositories, told, trees, ways,
+    below, commands, controls, fed, found, globs, listed, repositories, told, trees, ways,
     world::{left_behind, resolve},
 };
 
@@ -176,7 +176,8 @@ fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
         let read = trees::wanted(command, |text| resolve(workspace, text));
         let all = read.into_iter().chain(globs::written(command));
         let found = found::wanted(command, handed_on, |text| resolve(workspace, text));
-        for wanted in all.chain(below::wanted(command)).chain(found) {
+        let listed = listed::wanted(&analysis, index, command, &workspace.cwd);
+        for wanted in all.chain(below::wanted(command)).chain(found).chain(listed) {
             needed.tree(wanted);
         }
         for (_, path) in told::patched(line, command) {

@@ -322,6 +322,13 @@ fn known_beginning(source: &str) -> Option<&str> {
     Some(before).filter(|before| !before.is_empty() || named)
 }
 
+/// The name of a long option whose value is not known: `--author=` of `--author="$A"`. Whatever the value is, the word begins so.
+fn name_of_option(source: &str) -> &str {
+    let plain = |name: &str| name.starts_with("--") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let end = source.find('=').filter(|end| source.get(..*end).is_some_and(plain));
+    end.and_then(|end| source.get(..=end)).unwrap_or_default()
+}
+
 /// The known pieces of a command that holds words only known at run time, in each of its spellings; none if it holds no
 /// such words.
 ///
@@ -364,7 +371,10 @@ fn pieces_of(words: &[Word]) -> Option<Vec<String>> {
             last.push(' ');
         }
         match word {
-            Word::Dynamic { pattern: false, .. } => pieces.push(String::new()),
+            Word::Dynamic { pattern: false, source } => {
+                last.push_str(name_of_option(source));
+                pieces.push(String::new());
+            }
             Word::Dynamic { source, .. } if known_beginning(source).is_some() => {
                 last.push_str(known_beginning(source).unwrap_or_default());
                 pieces.push(String::new());

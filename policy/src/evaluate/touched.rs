@@ -279,13 +279,13 @@ pub(super) fn is_search_with_tests(command: &Command) -> bool {
     let names_protected =
         |word: &&str| crate::protected::protects(&AbsPath::root().join(word), Switches::default()).is_some();
     let by_name = |pair: &[&str]| match pair {
-        [
-            "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex",
-            value,
-        ] => value.chars().any(|c| c.is_alphanumeric() || c == '_' || c == '-'),
+        ["-name" | "-iname" | "-path" | "-ipath" | "-wholename", value] => {
+            value.chars().any(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        }
         _ => false,
     };
-    let narrows = words.contains(&"-empty") || words.windows(2).any(by_name);
+    let narrows =
+        words.contains(&"-empty") || words.windows(2).any(by_name) || super::found::chooses_by_expression(&words);
     narrows && !words.iter().any(names_protected)
 }
 

@@ -131,9 +131,9 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
                 folder: folder.clone(),
                 deep: true,
             }),
-            FileTarget::Pattern { folder, .. } => out.push(Wanted {
+            FileTarget::Pattern { folder, pattern } => out.push(Wanted {
                 folder: folder.clone(),
-                deep: reads_below(command),
+                deep: reads_below(command) || goes_deep(folder, pattern),
             }),
             FileTarget::Path(_) | FileTarget::Unknown(_) => {}
         }
@@ -159,6 +159,12 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
     out
 }
 
+/// Whether a pattern stands for names further down than directly in its folder.
+fn goes_deep(folder: &AbsPath, pattern: &str) -> bool {
+    let rest = pattern.strip_prefix(folder.as_str()).unwrap_or(pattern);
+    rest.trim_matches('/').contains('/') || rest.contains("**")
+}
+
 fn literals(command: &Command) -> impl Iterator<Item = &str> {
     command.words.iter().skip(1).filter_map(Word::literal)
 }
@@ -166,6 +172,15 @@ fn literals(command: &Command) -> impl Iterator<Item = &str> {
 fn reader_of(command: &Command) -> Option<&'static Reader> {
     let program = command.program_name()?;
     READERS.iter().find(|reader| reader.program == program)
+}
+
+/// Whether a folder that something must be known of is read with all below, and not for what a pattern in it stands for.
+fn reads_all_below(command: &Command, folder: &AbsPath) -> bool {
+    let of_a_pattern = command
+        .files
+        .iter()
+        .any(|access| matches!(&access.target, FileTarget::Pattern { folder: own, .. } if own == folder));
+    !of_a_pattern || reads_below(command)
 }
 
 fn reads_below(command: &Command) -> bool {
@@ -361,7 +376,7 @@ fn taken(reader: &Reader, command: &Command) -> Vec<Option<Vec<Token>>> {
             let last = segments.len();
             let each = segments.into_iter().zip(1..).filter_map(|(segment, at)| match segment {
                 plain::Segment::One(tokens) => Some(Some(tokens)),
-                plain::Segment::Deep => (at == last).then_some(None),
+                plain::Segment::Deep | plain::Segment::Shown => (at == last).then_some(None),
             });
             each.collect()
         })
@@ -394,7 +409,7 @@ impl World<'_> {
         let mut parts = Vec::new();
         for Wanted { folder, deep } in wanted {
             let tree = self.request.facts.trees.get(&folder);
-            if deep {
+            if deep && reads_all_below(command, &folder) {
                 parts.extend(self.judge_below(command, &folder, tree, &ids, &mut steps));
             }
             // A glob takes links too, and what they lead to is read.
@@ -442,6 +457,49 @@ impl World<'_> {
             })
             .peekable();
         names.peek().is_some() && names.all(|name| !self.deny_covers(id, &folder.join(name)))
+    }
+
+    /// Whether a pattern over several names surely stands for none that a deny or ask covers: the rule is met only by folders
+    /// that a `**` may stand for, and the host said which names stand below. A pattern that names what the rule is
+    /// about seeks it, whether it is there by now or not.
+    pub(super) fn holds_nothing_for(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        if plain::is_of_git(pattern) || self.is_sought(id, folder, pattern) {
+            return false;
+        }
+        let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
+        let Some(tree) = tree.filter(|tree| tree.links.is_empty() && goes_deep(folder, pattern)) else {
+            return false;
+        };
+        // What expands to nothing by now looks for what may come.
+        let last = plain::parse(pattern).pop();
+        let some = tree.files.iter().any(|name| {
+            let own: Vec<Token> = name.chars().map(Token::Char).collect();
+            matches!(&last, Some(plain::Segment::One(tokens)) if plain::segment_meets(&own, tokens))
+        });
+        let mut steps = 0;
+        let has_pattern = self.path_rule(id).is_some();
+        some && has_pattern && !self.can_cover_below(id, folder, &mut Names::all(Some(tree), &mut steps))
+    }
+
+    /// Whether a rule is met by what a pattern says, and not only by folders that it leaves open.
+    fn is_sought(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        const UNNAMED: &str = "\u{1}";
+        let written = plain::written(pattern);
+        let rest = written.strip_prefix(folder.as_str()).unwrap_or(&written);
+        let names: Vec<&str> = rest.split('/').filter(|name| !matches!(*name, "" | "**")).collect();
+        let Some((last, folders)) = names.split_last() else {
+            return true;
+        };
+        let base = folder.as_str().trim_end_matches('/');
+        let closed = [base]
+            .into_iter()
+            .chain(folders.iter().copied())
+            .chain([*last])
+            .collect::<Vec<_>>()
+            .join("/");
+        [closed, format!("{base}/{UNNAMED}/{last}")]
+            .iter()
+            .any(|pattern| self.deny_meets(id, folder, pattern))
     }
 
     /// A copy of a folder into the workspace or the home folder, or one that is moved there, that brings protected names
@@ -537,7 +595,7 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(command: &Command, tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
+    pub(super) fn new(command: &Command, tree: Option<&'a Tree>, steps: &'a mut usize) -> Self {
         let reader = reader_of(command);
         let sees_hidden = reader.is_none_or(|reader| {
             let given = shell::given(reader.program, &command.words);
@@ -551,6 +609,12 @@ impl<'a> Names<'a> {
             taken: reader.map(|reader| taken(reader, command)).unwrap_or_default(),
             steps,
         }
+    }
+
+    /// Leaves out files whose name fits none of these.
+    pub(super) fn take_only(&mut self, names: Vec<Vec<Token>>) {
+        self.told.files.clear();
+        self.told.only = names;
     }
 
     /// All that is there.

@@ -35,8 +35,13 @@ impl Judged {
             if !known || command.class != CommandClass::ChangeDirectory {
                 continue;
             }
-            let goes = command.program() == Some("cd");
-            match followed(&here, command) {
+            // Where it surely leads, or by its words.
+            let sure = match analysis.goes.get(&index).map(Vec::as_slice) {
+                Some([folder]) => Some(folder.clone()),
+                _ => None,
+            };
+            let goes = sure.is_some() || command.program() == Some("cd");
+            match sure.or_else(|| followed(&here, command)) {
                 Some(folder) => {
                     led.insert(index, folder.clone());
                     all_known &= goes;
@@ -90,7 +95,9 @@ pub(super) fn folder_of_cd(workspace: &crate::request::Workspace, command: &Comm
         return Some(path.clone());
     }
     match command.words.get(1) {
-        None => workspace.home.clone(),
+        None => workspace.home.clone().filter(|_| command.program() != Some("popd")),
+        // Where it came from.
+        Some(Word::Literal(text)) if text == "-" => None,
         Some(Word::Literal(text)) => resolve(workspace, text),
         Some(Word::Dynamic { source, .. }) => {
             let source = source.trim_matches('"');

@@ -412,8 +412,42 @@ fn approval_policy(draft: &mut Draft<'_>, span: Range<usize>, key: &str, value: 
         DeValue::String(word) if matches!(word.as_ref(), "untrusted" | "on-request" | "on-failure") => {
             draft.set_mode(Mode::Default, true, span, &source);
         }
-        DeValue::Table(_) => draft.set_mode(Mode::Default, true, span, &source),
+        DeValue::Table(table) => granular(draft, table, span, key),
         _ => draft.fault(span, &source, "it is untrusted, on-request, never or granular"),
+    }
+}
+
+/// What is asked for, thing by thing: `true` asks, `false` refuses what would be asked for. Our modes ask for all or for nothing.
+fn granular(draft: &mut Draft<'_>, table: &DeTable<'_>, span: Range<usize>, key: &str) {
+    let inner = toml::get(table, "granular")
+        .and_then(|value| value.get_ref().as_table())
+        .unwrap_or(table);
+    let refuses = |value: &Entry<'_>| value.get_ref().as_bool() == Some(false);
+    let entries = toml::entries(inner);
+    // Where commands or rules are not asked about, nobody is to be asked: the stricter of both modes.
+    let nobody = entries
+        .iter()
+        .any(|(name, _, value)| matches!(*name, "sandbox_approval" | "rules") && refuses(value));
+    let mode = if nobody { Mode::DontAsk } else { Mode::Default };
+    draft.set_mode(mode, true, span, key);
+    for (name, span, value) in entries {
+        let source = format!("{key}.granular.{name}");
+        match value.get_ref() {
+            DeValue::Boolean(true) => draft.translated(span, &source, "asked for, as the mode asks"),
+            DeValue::Boolean(false) if nobody && matches!(name, "sandbox_approval" | "rules") => {
+                draft.translated(
+                    span,
+                    &source,
+                    format!("what would be asked for is refused: mode {mode}"),
+                );
+            }
+            DeValue::Boolean(false)
+                if name == "mcp_elicitations" || name == "request_permissions" || name == "skill_approval" =>
+            {
+                draft.not_expressible(span, &source, "that this alone is refused without a question");
+            }
+            _ => draft.fault(span, &source, "it is true or false, of a thing that Codex asks for"),
+        }
     }
 }
 

@@ -8,10 +8,13 @@
 //!
 //! A condition we do not have (`subagent`, `interactive`, `toolAnnotations`) takes an allow away, and is left out of a deny.
 
+mod settings;
+
 use std::ops::Range;
 
 use ::toml::de::{DeTable, DeValue};
 
+pub(super) use self::settings::settings;
 use super::{
     draft::{Draft, NativeRule},
     toml,

@@ -17,6 +17,8 @@ use crate::document::scan;
 pub(super) enum Dialect {
     /// Plain JSON.
     Plain,
+    /// With comments, and without trailing commas.
+    Comments,
     /// With comments and trailing commas.
     WithComments,
 }
@@ -40,10 +42,10 @@ pub(super) fn parse<'t>(draft: &mut Draft<'t>, dialect: Dialect) -> Tree<'t> {
         draft.fault(at..at + 1, "", why);
         return nothing;
     }
-    let attempt = |comments: bool| {
+    let attempt = |comments: bool, commas: bool| {
         let options = ParseOptions {
             allow_comments: comments,
-            allow_trailing_commas: comments,
+            allow_trailing_commas: commas,
             allow_loose_object_property_names: false,
             allow_missing_commas: false,
             allow_single_quoted_strings: false,
@@ -53,7 +55,7 @@ pub(super) fn parse<'t>(draft: &mut Draft<'t>, dialect: Dialect) -> Tree<'t> {
         };
         parse_to_ast(text, &CollectOptions::default(), &options)
     };
-    match attempt(true) {
+    match attempt(true, true) {
         Err(error) => {
             let span = error.range().start..error.range().end;
             let why = format!("this is no JSON: {}", error.kind().to_string().to_lowercase());
@@ -62,15 +64,19 @@ pub(super) fn parse<'t>(draft: &mut Draft<'t>, dialect: Dialect) -> Tree<'t> {
         }
         Ok(parsed) => {
             let mut sound = true;
-            if dialect == Dialect::Plain
-                && let Err(error) = attempt(false)
+            if dialect != Dialect::WithComments
+                && let Err(error) = attempt(dialect == Dialect::Comments, false)
             {
                 let span = error.range().start..error.range().end;
                 draft.fault(
                     span,
                     "",
-                    "comments and trailing commas are not read by the file's owner, who ignores such a file: no allow of \
-                     it counts",
+                    if dialect == Dialect::Plain {
+                        "comments and trailing commas are not read by the file's owner, who ignores such a file: no allow of it \
+                         counts"
+                    } else {
+                        "trailing commas are not read by the file's owner, who ignores such a file: no allow of it counts"
+                    },
                 );
                 sound = false;
             }

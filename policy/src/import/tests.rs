@@ -1,6 +1,7 @@
 mod codex;
 mod contracts;
 mod gemini;
+mod gemini_settings;
 
 use super::*;
 use crate::{AbsPath, Effect, Layer, Mode};
@@ -600,6 +601,7 @@ fn names_say_the_format_where_they_can() {
         ("requirements.toml", None),
         ("/home/dev/.gemini/policies/team.toml", Some(Format::GeminiPolicy)),
         ("policies/team.toml", None),
+        ("/home/dev/.gemini/settings.json", Some(Format::GeminiSettings)),
     ] {
         assert_eq!(Format::guess(path), format, "{path}");
     }

@@ -9,7 +9,7 @@ use crate::{
     AbsPath, Rule,
     evaluate::suggest,
     rule::Matcher,
-    shell::{self, Command, Limits, ShellContext},
+    shell::{self, Command, Limits, ShellContext, acts},
 };
 
 /// Programs whose first word says what is done, some of it harmless and some not; with words that are harmless, for advice.
@@ -111,6 +111,9 @@ const fn language(
 /// Shells, whose code is read: what it runs needs rules of its own.
 const SHELLS: &[&str] = &["bash", "dash", "ksh", "sh", "zsh"];
 
+/// Most words of a wrapper's name, subcommands included.
+const LONGEST_NAME: usize = 4;
+
 /// Wrappers that raise rights: a rule has to name the program behind them.
 const RAISERS: &[&str] = &["doas", "gosu", "pkexec", "run0", "runuser", "setpriv", "su", "sudo"];
 
@@ -130,15 +133,43 @@ type Judgement = (Code, String, String);
 /// Whether an allow is too broad, why, and what to write instead.
 pub(super) fn judge(rule: &Rule) -> Option<Judgement> {
     match &rule.matcher {
-        Matcher::Shell(_) => contain::words_of(rule).and_then(command),
+        Matcher::Shell(_) => {
+            let words = contain::words_of(rule)?;
+            command(words).or_else(|| places::words(words))
+        }
         Matcher::Path { verb, pattern } => places::judge(*verb, pattern.as_ref()),
         Matcher::Fetch(None) => {
             let reason = "the rule allows fetching from every host, which carries data there, too";
             let fix = "name hosts, such as `WebFetch(domain:docs.example.com)`";
             Some((Code::Everything, reason.to_owned(), fix.to_owned()))
         }
+        Matcher::Fetch(Some(host)) => hosts(host.text()),
         _ => None,
     }
+}
+
+/// Hosts without number: all, or all below a label that nobody owns.
+fn hosts(pattern: &str) -> Option<Judgement> {
+    let mut labels = pattern.rsplit('.');
+    let last = labels.next().unwrap_or_default();
+    let open = |label: &str| !label.is_empty() && label.bytes().all(|byte| byte == b'*');
+    let fix = "name hosts, such as `WebFetch(domain:docs.example.com)`".to_owned();
+    if last.contains('*') {
+        let what = if open(last) {
+            "every host"
+        } else {
+            "hosts under many top-level domains"
+        };
+        let reason = format!("the rule allows fetching from {what}, which carries data there, too");
+        return Some((Code::Everything, reason, fix));
+    }
+    let below: Vec<&str> = labels.collect();
+    let all_below = !below.is_empty() && below.iter().all(|label| label.contains('*'));
+    let named = below.iter().any(|label| label.chars().any(char::is_alphanumeric));
+    (all_below && !named).then(|| {
+        let reason = format!("the rule allows fetching from every host below `{last}`, whoever owns it");
+        (Code::Everything, reason, fix)
+    })
 }
 
 /// Whether an allow runs whatever code it is given.
@@ -183,6 +214,11 @@ fn command(words: &str) -> Option<Judgement> {
     }
     let name = program.rsplit('/').next().unwrap_or_default();
     let free = rest.first().is_some_and(|word| word.starts_with('*'));
+    if matches!(name, "." | "source") && free {
+        let reason = format!("the rule allows running every file as a script of the shell: `{name}` does what it says");
+        let fix = format!("name the script, such as `Bash({name} venv/bin/activate)`");
+        return Some((Code::Interpreter, reason, fix));
+    }
     if suggest::is_interpreter(name)
         && let Some(judgement) = interpreter(name, &rest)
     {
@@ -198,8 +234,11 @@ fn command(words: &str) -> Option<Judgement> {
     if let Some(judgement) = outer.and_then(|command| executing(name, command)) {
         return Some(judgement);
     }
+    let mut behind = analysis.commands.iter().skip(1);
     let seen = Behind {
         free: analysis.commands.iter().any(is_anything),
+        // Behind a subcommand: `poetry run *`. What runs in a container of a known image is another matter.
+        inner: behind.any(|command| is_anything(command) && !command.remote),
         // `time` is a word of the shell: no command has it.
         needs_own_rule: name == "parallel"
             || outer.is_none_or(|command| command.is_plain_wrapper() || command.program_name() != Some(name)),
@@ -207,8 +246,25 @@ fn command(words: &str) -> Option<Judgement> {
     if let Some(judgement) = wrapper(name, &rest, &seen) {
         return Some(judgement);
     }
+    if let Some(why) = acts::console_reason(name) {
+        let reason = format!(
+            "the rule allows what `{name}` is told, whatever that is, and it can run programs of its own: {why}; an option that does \
+             is not covered"
+        );
+        let fix = format!("write the whole command without `*`, or let `{name}` ask");
+        return Some((Code::Interpreter, reason, fix));
+    }
     if let Some((_, example)) = WITH_SUBCOMMANDS.iter().find(|(own, _)| *own == name && free) {
         return Some(subcommand(name, &rest, example));
+    }
+    if let Some(verb) = shell::verb_that_wraps(name).filter(|_| free) {
+        let reason = format!(
+            "the rule allows every subcommand of `{name}`, `{name} {verb}` among them, which runs the program that is named after it"
+        );
+        let fix = format!(
+            "name the subcommand that is meant, and leave the `*` to its arguments: `Bash({name} <subcommand> *)`"
+        );
+        return Some((Code::EverySubcommand, reason, fix));
     }
     if let Some((_, example)) = NETWORK.iter().find(|(own, _)| *own == name && free) {
         let reason = format!("the rule allows `{name}` to send anything anywhere");
@@ -222,6 +278,8 @@ fn command(words: &str) -> Option<Judgement> {
 struct Behind {
     /// Any program does.
     free: bool,
+    /// Any program does, and one that is named stands in front of it.
+    inner: bool,
     /// Whatever it is, a rule on the wrapper does not cover it.
     needs_own_rule: bool,
 }
@@ -313,10 +371,15 @@ fn wrapper(name: &str, rest: &[&str], seen: &Behind) -> Option<Judgement> {
     let runner = suggest::RUNNERS
         .iter()
         .find(|runner| open_behind(&runner.split(' ').collect::<Vec<_>>()));
-    if runner.is_none() && !(shell::always_wraps(name) && (seen.free || open_behind(&[name]))) {
+    // By its whole name, subcommands included; what stands in front of the program, such as an image, may be open, too.
+    let whole =
+        (2..=own.len().min(LONGEST_NAME)).find_map(|length| own.get(..length).filter(|words| shell::wraps(words)));
+    let whole = whole.filter(|words| open_behind(words)).map(|words| words.join(" "));
+    let always = shell::always_wraps(name) && (seen.free || open_behind(&[name]));
+    if runner.is_none() && whole.is_none() && !seen.inner && !always {
         return None;
     }
-    let runner = runner.copied().unwrap_or(name);
+    let runner = runner.copied().or(whole.as_deref()).unwrap_or(name);
     if RAISERS.contains(&name) {
         let reason = format!(
             "`{name}` runs a program with other rights, and only a rule that names the program covers it: this one covers none, \

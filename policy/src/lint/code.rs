@@ -15,6 +15,8 @@ pub enum Code {
     Locked,
     /// L0105: a mode of sessions that the team does not permit.
     ModeNotPermitted,
+    /// L0106: a rule with characters that nobody sees, or that look like others.
+    Hidden,
     /// L0201: another rule with the same effect covers all that it covers.
     Covered,
     /// L0202: a stricter rule of the same or a lower layer covers all that it covers.
@@ -51,12 +53,13 @@ pub enum Code {
 
 impl Code {
     /// All codes, in their order.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::NeverMatches,
         Self::NeverHolds,
         Self::Protected,
         Self::Locked,
         Self::ModeNotPermitted,
+        Self::Hidden,
         Self::Covered,
         Self::Outranked,
         Self::Everything,
@@ -84,6 +87,7 @@ impl fmt::Display for Code {
             Self::Protected => "L0103",
             Self::Locked => "L0104",
             Self::ModeNotPermitted => "L0105",
+            Self::Hidden => "L0106",
             Self::Covered => "L0201",
             Self::Outranked => "L0202",
             Self::Everything => "L0301",

@@ -5,8 +5,6 @@
 //! star stands for it, too. Paths: only the same text, or a folder and what is named below it. Hosts, tools and the rest:
 //! the same text, or a rule for all of them.
 
-use std::collections::HashMap;
-
 use crate::{
     Effect, Layer, Rule,
     rule::{Matcher, PathVerb, TextPattern},
@@ -118,16 +116,28 @@ fn shell_contains(outer: &Rule, of: &TextPattern, inner: &Rule, pattern: &TextPa
     if outer.effect == Effect::Allow && of.is_exact() != pattern.is_exact() {
         return false;
     }
-    let words = words
-        .strip_suffix(":*")
-        .map_or_else(|| words.to_owned(), |before| format!("{before} *"));
-    if words.contains(ANYTHING) {
-        return false;
-    }
-    let opaque = words.replace('*', ANYTHING);
+    let words = unabridged(words);
+    let Some(opaque) = opaque(&words) else { return false };
     // A blank and a single star at the end also stand for nothing.
     let bare = words.strip_suffix(" *").filter(|before| !before.contains('*'));
     of.matches(&opaque) && bare.is_none_or(|bare| of.matches(bare))
+}
+
+/// The words of a rule with `:*` written out.
+fn unabridged(words: &str) -> String {
+    words
+        .strip_suffix(":*")
+        .map_or_else(|| words.to_owned(), |before| format!("{before} *"))
+}
+
+/// A pattern as a text: each star is a character that stands nowhere else.
+fn opaque(words: &str) -> Option<String> {
+    (!words.contains(ANYTHING)).then(|| words.replace('*', ANYTHING))
+}
+
+/// The text that a pattern has to match that contains a rule on commands.
+pub(super) fn opaque_of(rule: &Rule) -> Option<String> {
+    words_of(rule).and_then(|words| opaque(&unabridged(words)))
 }
 
 fn path_contains(wide: &str, narrow: &str, same_place: bool) -> bool {
@@ -149,76 +159,7 @@ fn path_contains(wide: &str, narrow: &str, same_place: bool) -> bool {
         && narrow.split('/').all(|segment| segment != "..")
 }
 
-/// Finds rules that may contain another, without comparing each with each.
-pub(super) struct Index {
-    /// Of a command: by the one or two words that it surely begins with.
-    by_words: HashMap<String, Vec<usize>>,
-    /// Of a path: by the folder that it is about.
-    by_folder: HashMap<String, Vec<usize>>,
-    by_text: HashMap<String, Vec<usize>>,
-    others: Vec<usize>,
-}
-
-impl Index {
-    pub(super) fn build<'a>(rules: impl Iterator<Item = &'a Rule>) -> Self {
-        let mut index = Self {
-            by_words: HashMap::new(),
-            by_folder: HashMap::new(),
-            by_text: HashMap::new(),
-            others: Vec::new(),
-        };
-        for (number, rule) in rules.enumerate() {
-            match &rule.matcher {
-                Matcher::Shell(pattern) => match pattern.leading_words(2) {
-                    Some(words) if !words.is_empty() => {
-                        index.by_words.entry(words.to_owned()).or_default().push(number);
-                    }
-                    _ => index.others.push(number),
-                },
-                Matcher::Path {
-                    pattern: Some(pattern), ..
-                } => {
-                    let folder = folder_of(pattern.text()).to_owned();
-                    index.by_folder.entry(folder).or_default().push(number);
-                }
-                Matcher::Mcp(_) | Matcher::Tool(_) | Matcher::Tools(_) | Matcher::Parameter { .. } => {
-                    index
-                        .by_text
-                        .entry(rule.source.text.to_string())
-                        .or_default()
-                        .push(number);
-                }
-                _ => index.others.push(number),
-            }
-        }
-        index
-    }
-
-    /// Numbers of rules that may contain this one.
-    pub(super) fn candidates(&self, rule: &Rule) -> impl Iterator<Item = usize> {
-        let mut found: Vec<&Vec<usize>> = Vec::new();
-        match &rule.matcher {
-            Matcher::Shell(pattern) => {
-                let two = pattern.leading_words(2);
-                let one = pattern.leading_words(1).filter(|one| two != Some(*one));
-                found.extend(one.into_iter().chain(two).filter_map(|words| self.by_words.get(words)));
-            }
-            Matcher::Path {
-                pattern: Some(pattern), ..
-            } => {
-                // The folder itself, and each that it lies below.
-                let folder = folder_of(pattern.text());
-                let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
-                found.extend(ends.filter_map(|end| self.by_folder.get(folder.get(..end)?)));
-            }
-            _ => {}
-        }
-        found.extend(self.by_text.get(&*rule.source.text));
-        found.into_iter().flatten().chain(&self.others).copied()
-    }
-}
-
 /// What a path pattern is filed under: its text, without what stands for all below a folder.
-fn folder_of(text: &str) -> &str {
+pub(super) fn folder_of(text: &str) -> &str {
     text.strip_suffix("/**").unwrap_or(text)
 }

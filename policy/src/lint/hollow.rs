@@ -57,19 +57,27 @@ impl Linter<'_> {
                 self.add(Code::Evaded, placed, reason, fix);
             }
         }
-        let names_file = |word: &str| {
-            let name = word.trim_matches(['*', '/']).rsplit('/').next().unwrap_or_default();
-            all.iter().any(|placed| {
-                placed.rule.effect == Effect::Deny
-                    && matches!(
-                        placed.rule.matcher,
+        let denied_files: Vec<&str> = all
+            .iter()
+            .filter(|placed| {
+                let reading = |matcher: &Matcher| {
+                    matches!(
+                        matcher,
                         Matcher::Path {
                             verb: PathVerb::Read,
                             ..
                         }
                     )
-                    && placed.rule.source.text.contains(name)
+                };
+                placed.rule.effect == Effect::Deny && reading(&placed.rule.matcher)
             })
+            .map(|placed| &*placed.rule.source.text)
+            .collect();
+        // One text: thousands of rules are looked at for thousands of names.
+        let denied_files = denied_files.join("\n");
+        let names_file = |word: &str| {
+            let name = word.trim_matches(['*', '/']).rsplit('/').next().unwrap_or_default();
+            denied_files.contains(name)
         };
         for placed in all.iter().filter(|placed| placed.rule.effect == Effect::Deny) {
             match other_words(placed.rule) {

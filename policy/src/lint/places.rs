@@ -7,7 +7,7 @@
 use super::Code;
 use crate::{
     AbsPath,
-    credentials::{self, CREDENTIALS},
+    credentials::{self, CREDENTIALS, Credential},
     path::{Anchor, PathPattern},
     rule::PathVerb,
 };
@@ -93,6 +93,31 @@ pub(super) fn judge(verb: PathVerb, pattern: Option<&PathPattern>) -> Option<(Co
     secrets(&segments, pattern, does, word)
 }
 
+/// Words of an allow on commands that a wildcard makes cover places where secrets are kept: `cat ~/.ssh/*`.
+pub(super) fn words(words: &str) -> Option<(Code, String, String)> {
+    words.split(' ').skip(1).filter(|word| word.contains('*')).find_map(|word| {
+        let word = word.trim_matches(['"', '\'']);
+        // `if=~/.ssh/*`, `--cert=~/.ssh/*`, `@~/.ssh/*`.
+        let path = word.rsplit(['=', '@', ':']).next().unwrap_or(word);
+        let homes = ["$HOME", "${HOME}", "~"];
+        let (base, rest) = match homes.iter().find_map(|home| path.strip_prefix(home)) {
+            Some(rest) => (AbsPath::root().join("home/user"), rest),
+            None if path.starts_with('/') => (AbsPath::root(), path),
+            None => (AbsPath::root().join("w/app"), path),
+        };
+        let segments: Vec<&str> = rest.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();
+        let found = kept(&segments, &base)?;
+        let place = found.segments.join("/");
+        let reason = format!(
+            "the rule names `{word}`, where `{place}` is, and {}: it reads as if that could be read, which outside the workspace needs \
+             a rule of its own",
+            found.reason
+        );
+        let fix = format!("name the files that are meant, or deny `Read(**/{place})` beside it, which holds for every command");
+        Some((Code::Secrets, reason, fix))
+    })
+}
+
 /// A wildcard that covers places where keys, passwords or tokens are kept.
 fn secrets(segments: &[&str], pattern: &PathPattern, does: &str, word: &str) -> Option<(Code, String, String)> {
     if !pattern.text().contains('*') {
@@ -103,9 +128,18 @@ fn secrets(segments: &[&str], pattern: &PathPattern, does: &str, word: &str) -> 
         Anchor::Home => AbsPath::root().join("home/user"),
         _ => AbsPath::root().join("w/app"),
     };
+    let found = kept(segments, &base)?;
+    let place = found.segments.join("/");
+    let reason = format!("the rule allows {does} `{place}` as well, and {}", found.reason);
+    let fix = format!("name the files that are meant, or deny `{word}(**/{place})` beside it");
+    Some((Code::Secrets, reason, fix))
+}
+
+/// The secrets that what a path with wildcards stands for are, or that lie directly below.
+fn kept(segments: &[&str], base: &AbsPath) -> Option<&'static Credential> {
     // A name that each wildcard stands for, and that is itself no secret.
     let example = base.join(&segments.join("/").replace("**", "*").replace('*', "x"));
-    let found = credentials::holds(&example).or_else(|| {
+    credentials::holds(&example).or_else(|| {
         // `~/.config/**`: the secrets lie below.
         let folder = segments
             .split_last()
@@ -118,9 +152,5 @@ fn secrets(segments: &[&str], pattern: &PathPattern, does: &str, word: &str) -> 
                 })
             })
         })
-    })?;
-    let place = found.segments.join("/");
-    let reason = format!("the rule allows {does} `{place}` as well, and {}", found.reason);
-    let fix = format!("name the files that are meant, or deny `{word}(**/{place})` beside it");
-    Some((Code::Secrets, reason, fix))
+    })
 }

@@ -138,6 +138,48 @@ fn each_rule_has_the_findings_of_its_kind_and_near_misses_have_none() {
         ("Edit(.git/config)", Some(Code::Protected)),
         ("Edit(.git/hooks/**)", Some(Code::Protected)),
         ("Edit(~/.bashrc)", Some(Code::Protected)),
+        ("WebFetch(domain:*)", Some(Code::Everything)),
+        ("WebFetch(domain:*.*)", Some(Code::Everything)),
+        ("WebFetch(domain:*.com)", Some(Code::Everything)),
+        ("WebFetch(domain:*.example.com)", None),
+        ("WebFetch(domain:api-*.example.com)", None),
+        ("Bash(poetry run *)", Some(Code::Wrapper)),
+        ("Bash(poetry run pytest *)", None),
+        ("Bash(bundle exec *)", Some(Code::Wrapper)),
+        ("Bash(bundle exec rspec *)", None),
+        ("Bash(bundle *)", Some(Code::EverySubcommand)),
+        ("Bash(bundle install *)", None),
+        ("Bash(git bisect run *)", Some(Code::ExecutingOption)),
+        ("Bash(vim *)", Some(Code::Interpreter)),
+        ("Bash(nvim:*)", Some(Code::Interpreter)),
+        ("Bash(vim README.md)", None),
+        ("Bash(tmux *)", Some(Code::Interpreter)),
+        ("Bash(psql *)", Some(Code::Interpreter)),
+        ("Bash(psql -d app -c *)", Some(Code::Interpreter)),
+        ("Bash(sqlite3 app.db *)", Some(Code::Interpreter)),
+        ("Bash(psql -l)", None),
+        ("Bash(make *)", None),
+        ("Bash(sed *)", None),
+        ("Bash(source *)", Some(Code::Interpreter)),
+        ("Bash(. *)", Some(Code::Interpreter)),
+        ("Bash(source venv/bin/activate *)", None),
+        ("Bash(cat ~/.ssh/*)", Some(Code::Secrets)),
+        ("Bash(cat $HOME/.aws/*)", Some(Code::Secrets)),
+        ("Bash(cp /home/dev/.gnupg/* *)", Some(Code::Secrets)),
+        ("Bash(dd if=~/.ssh/* *)", Some(Code::Secrets)),
+        ("Bash(base64 *.pem)", Some(Code::Secrets)),
+        ("Bash(cat ~/.config/*)", Some(Code::Secrets)),
+        ("Bash(cat ~/.ssh/*.pub)", None),
+        ("Bash(cat src/*)", None),
+        ("Bash(g\u{200b}it status)", Some(Code::Hidden)),
+        ("Bash(git\u{202e} status)", Some(Code::Hidden)),
+        ("Bash(g\u{456}t status)", Some(Code::Hidden)),
+        ("Bash(echo 'Größe 日本語 привет')", None),
+        ("mcp__g\u{456}thub__get", Some(Code::Hidden)),
+        ("mcp__github__get", None),
+        ("Read(src/\u{200b}x)", Some(Code::Hidden)),
+        ("Read(p\u{430}ss/x)", Some(Code::Hidden)),
+        ("Read(документы/x)", None),
         ("Edit(.github/**)", None),
         ("Read(.git/config)", None),
     ] {
@@ -157,6 +199,51 @@ fn each_rule_has_the_findings_of_its_kind_and_near_misses_have_none() {
         "Read(**)",
     ] {
         assert_eq!(codes("deny", rule), [], "{rule}");
+    }
+    // What hides, hides in every effect.
+    for effect in ["allow", "ask", "deny"] {
+        assert_eq!(codes(effect, "Bash(g\u{200b}it push)"), [Code::Hidden], "{effect}");
+    }
+}
+
+/// No wrapper and no console of the tables is left out, by whatever way it is one.
+#[test]
+fn every_wrapper_and_console_of_the_tables_is_found() {
+    let (mut seen, mut missed) = (0, Vec::new());
+    for name in shell::whole_wrapper_names().chain(shell::wrapper_names()) {
+        let rule = format!("Bash({name} *)");
+        if codes("allow", &rule).is_empty() {
+            missed.push(rule);
+        }
+        seen += 1;
+    }
+    assert_eq!(missed, [""; 0]);
+    assert!(seen > 200, "{seen}");
+}
+
+/// Thousands of rules that begin or end alike are not each compared with each.
+#[test]
+fn few_rules_are_compared_with_a_rule() {
+    const MANY: usize = 2_000;
+    let kinds: [fn(usize) -> String; 8] = [
+        |i| format!("Bash(*tool{i})"),
+        |i| format!("Bash(git push origin{i} *)"),
+        |i| format!("Bash(python3 *x{i})"),
+        |i| format!("Bash(*x{i}y*)"),
+        |i| format!("Bash(git * x{i}y * main)"),
+        |i| format!("WebFetch(domain:*.a{i}.example)"),
+        |i| format!("Skill(a{i})"),
+        |_| "Bash(git *)".to_owned(),
+    ];
+    for kind in kinds {
+        let rules: Vec<String> = (0..MANY).map(kind).collect();
+        let text = json!({ "permissions": { "allow": rules } }).to_string();
+        let document = read(Layer::Team, &text);
+        let all: Vec<Placed<'_>> = document.rules.iter().map(|rule| Placed { document: 0, rule }).collect();
+        assert_eq!(all.len(), MANY);
+        let index = index::Index::build(&all);
+        let compared: usize = all.iter().map(|placed| index.candidates(placed).len()).sum();
+        assert!(compared < 10 * MANY, "{}: {compared}", rules.first().unwrap());
     }
 }
 
@@ -431,7 +518,8 @@ fn every_kind_has_a_place_a_reason_and_a_way_out() {
             "allow": [
                 "Bash(echo \"x)", "Edit(.git/config)", "Bash(make *)", "Bash(make -j *)", "Bash(git fetch -p)", "Read",
                 "Bash(find * -exec *)", "Read(**)", "Read(~/**)", "Read(~/.ssh/**)",
-                "Bash(git * main)", "Bash(ls*)", "Bash(python *)", "Bash(sudo *)", "Bash(docker *)", "Bash(curl *)"
+                "Bash(git * main)", "Bash(ls*)", "Bash(python *)", "Bash(sudo *)", "Bash(docker *)", "Bash(curl *)",
+                "Bash(lѕ -l)"
             ],
             "defaultMode": "bypass"
         },

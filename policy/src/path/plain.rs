@@ -13,6 +13,8 @@ use crate::AbsPath;
 pub(crate) enum Segment {
     /// `**`: any number of segments, none included.
     Deep,
+    /// The same without names that begin with a dot: `**` of the shell.
+    Shown,
     /// One segment.
     One(Vec<Token>),
 }
@@ -28,6 +30,38 @@ pub(crate) enum Token {
     Star,
 }
 
+/// How `**` is written where it stands for no name that begins with a dot. No path and no word of a shell can hold it.
+const SHOWN: &str = "**\0";
+
+/// The same in a pattern of git, which shows what is not in the work tree, too.
+const SHOWN_BY_GIT: &str = "**\0\0";
+
+/// A pattern of git, of whose folders those count that do not begin with a dot.
+pub(crate) fn of_git(pattern: &str) -> String {
+    let segments = pattern
+        .split('/')
+        .map(|segment| if segment == "**" { SHOWN_BY_GIT } else { segment });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// Whether [`of_git`] made a pattern.
+pub(crate) fn is_of_git(pattern: &str) -> bool {
+    pattern.contains(SHOWN_BY_GIT)
+}
+
+/// A pattern of the shell, whose `**` stands for no name with a dot at the beginning.
+pub(crate) fn of_shell(pattern: &str) -> String {
+    let segments = pattern
+        .split('/')
+        .map(|segment| if segment == "**" { SHOWN } else { segment });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// A pattern as people write it.
+pub(crate) fn written(pattern: &str) -> String {
+    pattern.replace('\0', "")
+}
+
 /// Reads a pattern, ours or the shell's: both escape by `\`.
 pub(crate) fn parse(text: &str) -> Vec<Segment> {
     text.split('/')
@@ -40,6 +74,7 @@ pub(crate) fn parse(text: &str) -> Vec<Segment> {
 pub(crate) fn segment(text: &str, brackets: Brackets) -> Segment {
     match text {
         "**" => Segment::Deep,
+        SHOWN | SHOWN_BY_GIT => Segment::Shown,
         other => Segment::One(tokens(other, brackets)),
     }
 }
@@ -79,7 +114,7 @@ pub(crate) fn meet(ours: &[&Segment], theirs: &[Segment]) -> bool {
     let mut reach = vec![false; theirs.len() + 1];
     set(&mut reach, 0, true);
     for j in 0..theirs.len() {
-        if matches!(theirs.get(j), Some(Segment::Deep)) && at(&reach, j) {
+        if is_any_number(theirs.get(j)) && at(&reach, j) {
             set(&mut reach, j + 1, true);
         }
     }
@@ -89,18 +124,19 @@ pub(crate) fn meet(ours: &[&Segment], theirs: &[Segment]) -> bool {
             let before = at(&reach, j);
             let reached = match segment {
                 // It stands for nothing, or for one more of theirs.
-                Segment::Deep => before || (j > 0 && at(&next, j - 1)),
+                Segment::Deep | Segment::Shown => before || (j > 0 && at(&next, j - 1)),
                 Segment::One(tokens) => {
                     let theirs_last = j.checked_sub(1).and_then(|last| theirs.get(last));
                     match theirs_last {
-                        Some(Segment::Deep) => at(&reach, j) || at(&reach, j - 1),
+                        Some(Segment::Shown) if tokens.first() == Some(&Token::Char('.')) => false,
+                        Some(Segment::Deep | Segment::Shown) => at(&reach, j) || at(&reach, j - 1),
                         Some(Segment::One(other)) => at(&reach, j - 1) && segment_meets(tokens, other),
                         None => false,
                     }
                 }
             };
             // A `**` of theirs may stand for nothing.
-            let skipped = j > 0 && matches!(theirs.get(j - 1), Some(Segment::Deep)) && at(&next, j - 1);
+            let skipped = j > 0 && is_any_number(theirs.get(j - 1)) && at(&next, j - 1);
             set(&mut next, j, reached || skipped);
         }
         reach = next;
@@ -122,7 +158,7 @@ pub(crate) fn can_lie_below(
     let skip_deep = |open: &mut Vec<usize>| {
         let mut next = 0;
         while let Some(place) = open.get(next).copied() {
-            if matches!(ours.get(place), Some(Segment::Deep)) && !open.contains(&(place + 1)) {
+            if is_any_number(ours.get(place).copied()) && !open.contains(&(place + 1)) {
                 open.push(place + 1);
             }
             next += 1;
@@ -134,7 +170,7 @@ pub(crate) fn can_lie_below(
         let mut next: Vec<usize> = Vec::new();
         for place in open {
             let after = match ours.get(place) {
-                Some(Segment::Deep) => place,
+                Some(Segment::Deep | Segment::Shown) => place,
                 Some(Segment::One(tokens)) if segment_meets(tokens, &literal) => place + 1,
                 _ => continue,
             };
@@ -151,7 +187,7 @@ pub(crate) fn can_lie_below(
             .unwrap_or_default()
             .iter()
             .filter_map(|segment| match segment {
-                Segment::Deep => None,
+                Segment::Deep | Segment::Shown => None,
                 Segment::One(tokens) => Some(tokens.as_slice()),
             })
             .collect();
@@ -163,6 +199,11 @@ pub(crate) fn can_lie_below(
                 .enumerate()
                 .all(|(number, tokens)| is_there(tokens, number < last))
     })
+}
+
+/// Whether a segment stands for any number of names, none included.
+fn is_any_number(segment: Option<&Segment>) -> bool {
+    matches!(segment, Some(Segment::Deep | Segment::Shown))
 }
 
 fn at(row: &[bool], index: usize) -> bool {

@@ -56,7 +56,6 @@ struct Entry {
     names: String,
     #[serde(default, alias = "verbs", alias = "options")]
     words: String,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
     why: String,
 }
 
@@ -113,6 +112,14 @@ pub(super) fn obeys_input(name: &str) -> bool {
     ACTS.console
         .about(name)
         .any(|entry| entry.words.is_empty() || !holds(&entry.words, "runs"))
+}
+
+/// Why whoever may call a program by this name with any words may run others: it has a language of its own, which is not read
+/// here. `None` for programs whose words are read, and for those that do what the project's own files say.
+pub(crate) fn console_reason(name: &str) -> Option<&'static str> {
+    let read = matches!(name, "sed" | "make" | "gmake");
+    let entry = ACTS.console.about(name).next().filter(|_| !read)?;
+    Some(&entry.why)
 }
 
 /// What a line given to a console runs, behind the word that says so.

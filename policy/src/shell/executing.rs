@@ -318,7 +318,7 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
         };
         let runs =
             program.runs.iter().map(|remarked| remarked.option).find(|option| {
-                given(option).is_some_and(|value| !program.free.iter().any(|free| value.starts_with(free)))
+                given(option).is_some_and(|value| !program.free.iter().any(|free| is_free(free, value)))
             });
         runs.or_else(|| {
             let mut here = program.here.iter().copied();
@@ -329,6 +329,14 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
             loose.find(|option| given(option).is_some_and(|value| !value.is_empty() && !is_below(value)))
         })
     })
+}
+
+/// Whether a value is one of those with which nothing runs: by its beginning, or as a whole where a `$` ends the entry.
+fn is_free(free: &str, value: &str) -> bool {
+    match free.strip_suffix('$') {
+        Some(whole) => value.strip_prefix(':').unwrap_or(value) == whole,
+        None => value.starts_with(free),
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::AbsPath;
 const CANDIDATES: usize = 32;
 
 pub(super) use cells::lookup;
-pub(super) use state::{State, Text, Value};
+pub(super) use state::{Place, State, Text, Value};
 
 use cells::cells;
 

@@ -6,7 +6,7 @@ mod network;
 mod special;
 
 use super::{
-    Access, FileAccess, Word, class, executing,
+    Access, FileAccess, Word, escapes, executing,
     expand::{Field, State},
     options::{self, Attached, Parsed},
     programs::{self, Known, Program, Shape},
@@ -88,11 +88,11 @@ impl<'a> Call<'a> {
                 self.parsed = parse(all, known.program);
                 self.program(known.program);
                 // A script among the arguments that runs or writes what it likes.
-                if class::takes_script(self.name) {
+                if escapes::takes_script(self.name) {
                     let words: Vec<Word> = all.iter().map(|field| field.word.clone()).collect();
                     if self.name.ends_with("sed") {
                         self.sed_script(&words);
-                    } else if let Some(script) = class::script_that_writes(self.name, &words, &self.parsed) {
+                    } else if let Some(script) = escapes::script_that_writes(self.name, &words, &self.parsed) {
                         self.files.unknown(&script, Access::Write);
                     }
                 }

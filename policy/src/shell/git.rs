@@ -526,7 +526,32 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
         "remote" => texts.iter().all(|text| matches!(*text, "-v" | "--verbose")) || first == "get-url",
         "reflog" => !matches!(first, "expire" | "delete" | "drop" | "write" | "exists") || first == "exists",
         "config" => {
-            first == "get"
+            const SCOPES: &[&str] = &[
+                "--global",
+                "--local",
+                "--system",
+                "--worktree",
+                "--show-origin",
+                "--show-scope",
+                "--includes",
+                "--name-only",
+                "-z",
+                "--null",
+            ];
+            let told: Vec<&str> = texts.iter().copied().filter(|text| !SCOPES.contains(text)).collect();
+            // A key alone is shown.
+            let shows = match told.as_slice() {
+                [key] => key.contains('.') && !key.starts_with('-'),
+                [verb, ..] => {
+                    matches!(*verb, "--get" | "--get-all" | "--get-regexp" | "get")
+                        && !told
+                            .iter()
+                            .any(|text| text.starts_with("--f") || text.starts_with("--b") || text.starts_with("-f"))
+                }
+                [] => false,
+            };
+            shows
+                || first == "get"
                 || matches!(first, "--get" | "--get-all" | "--get-regexp")
                     && !touches(
                         &parsed,

@@ -110,7 +110,7 @@ fn joins(before: char, c: char, next: Option<char>) -> bool {
 ///
 /// Names in Latin letters with accents and in scripts that look like nothing else (Chinese, Japanese, Korean, Arabic,
 /// Hebrew, Thai, those of India) are what they are.
-pub(super) fn is_confusable(name: &str) -> bool {
+pub(crate) fn is_confusable(name: &str) -> bool {
     let distinct = |c: char| {
         c.is_ascii()
             || matches!(c,

@@ -4,7 +4,7 @@ use super::{
     Access, FileAccess, FileTarget, Word,
     expand::{Field, State, Text},
 };
-use crate::AbsPath;
+use crate::{AbsPath, path::plain};
 
 /// Most folders that are remembered of one path because it leaves them again.
 const MAX_LEFT: usize = 64;
@@ -59,7 +59,15 @@ impl<'a> Files<'a> {
         }
         for candidate in field.candidates.iter() {
             for text in candidate {
-                self.text(text, access);
+                if text.glob && !self.state.dots {
+                    let shown = Text {
+                        text: plain::of_shell(&text.text),
+                        ..text.clone()
+                    };
+                    self.text(&shown, access);
+                } else {
+                    self.text(text, access);
+                }
             }
         }
         if let Some(name) = &field.stays {

@@ -251,6 +251,24 @@ pub(super) fn can_wrap(name: &str) -> bool {
     find(name).is_some() || WRAPPERS.has_below(name)
 }
 
+/// The subcommand behind which a program runs another one, if it does so nowhere else: `exec` of `bundle`.
+pub(super) fn verb_that_wraps(name: &str) -> Option<&'static str> {
+    if find(name).is_some() || !WRAPPERS.has_below(name) {
+        return None;
+    }
+    let verbs = WRAPPERS.names().filter_map(|own| {
+        let verb = own.strip_prefix(name)?.strip_prefix(' ')?;
+        find(own).map(|_| verb)
+    });
+    verbs.min()
+}
+
+/// All wrappers by their whole names, subcommands included.
+#[cfg(test)]
+pub(super) fn whole_names() -> impl Iterator<Item = &'static str> {
+    WRAPPERS.names().filter(|name| find(name).is_some())
+}
+
 /// The names of all wrappers and shells, without those that wrap only behind a subcommand.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     WRAPPERS

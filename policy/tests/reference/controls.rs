@@ -153,12 +153,23 @@ impl Judge<'_> {
                 return rule.covers_mcp(server, tool)
                     || found.any(|(definition, tool)| rule.covers_mcp(&definition.name, tool));
             }
-            // An allow has to mean whatever the name can stand for.
-            let meant = |(definition, tool): &(&McpServer, String)| {
+            // An allow has to mean each server that the call can be for: of those that are configured, else of all whose
+            // name and whose tool's name the agent could have joined so.
+            let as_called = rule.covers_mcp(server, tool);
+            if found.is_empty() {
+                let whole = format!("{}__{}", matchers::plain(server), matchers::plain(tool));
+                let others = (0..whole.len()).filter_map(|at| {
+                    let (name, rest) = whole.split_at(at);
+                    let rest = rest.strip_prefix("__")?;
+                    (!name.is_empty() && !rest.is_empty() && name != matchers::plain(server)).then_some((name, rest))
+                });
+                return as_called && others.into_iter().all(|(name, rest)| rule.covers_mcp(name, rest));
+            }
+            let meant = |(definition, own_tool): &(&McpServer, String)| {
                 let name = matchers::plain(&definition.name);
-                name == matchers::plain(server) || rule.covers_mcp(&name, tool)
+                name == matchers::plain(server) || rule.covers_mcp(&name, own_tool)
             };
-            rule.covers_mcp(server, tool) && found.iter().all(meant)
+            as_called && found.iter().all(meant)
         };
         let reads_only = || {
             let reads = |(definition, tool): &(&McpServer, String)| {

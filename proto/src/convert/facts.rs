@@ -329,6 +329,7 @@ fn rule_anchor(field: &str, layer: Layer, format: DocumentFormat, path: &AbsPath
         (_, DocumentFormat::Agent(Format::CodexRules)) => &["rules", ".codex"],
         (_, DocumentFormat::Agent(Format::CodexConfig | Format::CodexRequirements)) => &[".codex"],
         (_, DocumentFormat::Agent(Format::GeminiPolicy)) => &["policies", ".gemini"],
+        (_, DocumentFormat::Agent(Format::GeminiSettings)) => &[".gemini"],
     };
     let mut at = folder;
     for name in place {

@@ -137,6 +137,7 @@ pub(super) fn document_format_from_wire(format: i32) -> Result<DocumentFormat, I
         Ok(Wire::CodexConfig) => DocumentFormat::Agent(Format::CodexConfig),
         Ok(Wire::CodexRequirements) => DocumentFormat::Agent(Format::CodexRequirements),
         Ok(Wire::GeminiPolicy) => DocumentFormat::Agent(Format::GeminiPolicy),
+        Ok(Wire::GeminiSettings) => DocumentFormat::Agent(Format::GeminiSettings),
         Ok(Wire::Unspecified) | Err(_) => return Err(unknown("document format", format)),
     })
 }

@@ -126,8 +126,11 @@ const CODEX: &[Place] = &[
 ];
 
 const GEMINI: &[Place] = {
-    use DocumentFormat::GeminiPolicy as Policy;
+    use DocumentFormat::{GeminiPolicy as Policy, GeminiSettings as Settings};
     &[
+        place(Layer::User, Base::System, "gemini-cli/settings.json", Settings),
+        place(Layer::User, Base::Home, ".gemini/settings.json", Settings),
+        place(Layer::Project, Base::Project, ".gemini/settings.json", Settings),
         place(Layer::User, Base::System, "gemini-cli/policies/*.toml", Policy),
         place(Layer::User, Base::Home, ".gemini/policies/*.toml", Policy),
     ]

@@ -35,8 +35,8 @@ pub(crate) struct ImportArgs {
     /// The permission file; `-` = stdin.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Its format: claude, cusp, cursor-cli, cursor-desktop, codex-rules, codex-config, codex-requirements or
-    /// gemini-policy [default: told by its name and folder].
+    /// Its format: claude, cusp, cursor-cli, cursor-desktop, codex-rules, codex-config, codex-requirements,
+    /// gemini-policy or gemini-settings [default: told by its name and folder].
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     from: Option<import::Format>,
     /// Whose file it is [default: the user's if it lies in the home folder's own folder of the agent, the team's if it

@@ -92,3 +92,40 @@ fn configuration_and_requirements_of_codex() {
         Some("move files to ./trash instead")
     );
 }
+
+#[test]
+fn granular_approvals_are_told_thing_by_thing() {
+    let told = |text: &str| {
+        let imported = read(Format::CodexConfig, text);
+        let notes: Vec<(String, bool)> = imported
+            .report
+            .iter()
+            .filter(|note| note.text.contains("granular."))
+            .map(|note| {
+                (
+                    note.text.clone(),
+                    matches!(note.outcome, Outcome::NotExpressible { .. }),
+                )
+            })
+            .collect();
+        (imported.mode, imported.is_broken(), notes)
+    };
+    let all = "approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = false } }\n";
+    let (mode, broken, notes) = told(all);
+    assert_eq!(
+        (mode, broken, notes.len()),
+        (Some(Mode::Default), false, 3),
+        "{notes:?}"
+    );
+    // What our modes cannot tell apart is said, and nothing else.
+    let open: Vec<&str> = notes
+        .iter()
+        .filter(|(_, open)| *open)
+        .map(|(text, _)| text.as_str())
+        .collect();
+    assert_eq!(open, ["approval_policy.granular.mcp_elicitations"]);
+    let (mode, ..) = told("approval_policy = { granular = { sandbox_approval = false, rules = true } }\n");
+    assert_eq!(mode, Some(Mode::DontAsk));
+    let (_, broken, _) = told("approval_policy = { granular = { rules = 1 } }\n");
+    assert!(broken);
+}

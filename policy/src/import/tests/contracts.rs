@@ -338,6 +338,9 @@ fn plain(format: Format) -> &'static str {
         Format::GeminiPolicy => {
             "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"ls\"\ndecision = \"allow\"\npriority = 1\n"
         }
+        Format::GeminiSettings => {
+            r#"{"tools":{"allowed":["run_shell_command(ls)"],"exclude":["run_shell_command(rm)"]}}"#
+        }
     }
 }
 

@@ -128,6 +128,13 @@ impl Walk<'_> {
                     name.as_str(),
                     "-0" | "--null" | "-r" | "--no-run-if-empty" | "-t" | "--verbose"
                 )
+                    // How many names go into one run, how many runs there are, and where in the words a name stands.
+                    || (wrapper.name == "xargs"
+                        && matches!(
+                            name.as_str(),
+                            "-n" | "--max-args" | "-P" | "--max-procs" | "-L" | "--max-lines" | "-d" | "--delimiter" | "-x"
+                                | "--exit" | "-I" | "-i" | "--replace"
+                        ))
             });
         let context = if plain {
             Context::Transparent(label)

@@ -3,7 +3,7 @@
 use super::{Call, Value, Walk, Ways, excerpt};
 use crate::shell::{
     Context, OpaqueReason,
-    expand::{Field, State, lookup},
+    expand::{Field, Place, State, lookup},
     reader::{self, Dialect, Read},
     settings,
 };
@@ -63,6 +63,42 @@ const OF_BASH: &[&str] = &["declare", "let", "mapfile", "popd", "pushd", "readar
 const LONGEST_PATH: usize = 1024;
 /// So much of a path costs a step.
 const LETTERS_A_STEP: usize = 1024;
+/// Most directories that `pushd` puts away and that are remembered.
+const MOST_PUSHED: usize = 64;
+
+/// Notes which directory is left. Where that is not known, something may have run that put others away.
+fn left(moved: &mut State, state: &State) {
+    let past = std::rc::Rc::make_mut(&mut moved.past);
+    past.previous = Some(state.place());
+    if state.elsewhere {
+        past.pushed.clear();
+    }
+}
+
+/// Goes back to a place. Where the shell is now has to be known as well: what led elsewhere may have put others away.
+fn return_to(moved: &mut State, state: &State, place: Option<&Place>) {
+    match place {
+        Some(place) if !state.elsewhere => {
+            moved.directories.clone_from(&place.directories);
+            moved.elsewhere = place.elsewhere;
+        }
+        _ => moved.elsewhere = true,
+    }
+}
+
+/// `popd`, to where the last `pushd` of the line left from.
+fn goes_back(arguments: &[Field], state: &State) -> Ways {
+    let mut moved = state.clone();
+    left(&mut moved, state);
+    let known = arguments.is_empty() && !state.variables.contains_key("DIRSTACK");
+    let past = std::rc::Rc::make_mut(&mut moved.past);
+    let place = past.pushed.pop().filter(|_| known);
+    if place.is_none() {
+        past.pushed.clear();
+    }
+    return_to(&mut moved, state, place.as_ref());
+    (moved, state.clone())
+}
 
 impl Walk<'_> {
     /// Handles a builtin; `None` if it is none of these.
@@ -80,7 +116,7 @@ impl Walk<'_> {
             // Not bash's, but other shells'.
             "chdir" => after.elsewhere = true,
             "cd" | "pushd" => return self.change_directory(name, arguments, state).map(Some),
-            "popd" => after.elsewhere = true,
+            "popd" => return Ok(Some(goes_back(arguments, state))),
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, state, &mut after)?,
             "unset" => {
                 for field in arguments {
@@ -251,6 +287,14 @@ impl Walk<'_> {
             && arguments
                 .iter()
                 .any(|field| field.text().is_some_and(|text| text.starts_with(['+', '-'])));
+        left(&mut moved, state);
+        if name == "pushd" {
+            let past = std::rc::Rc::make_mut(&mut moved.past);
+            if past.pushed.len() >= MOST_PUSHED {
+                past.pushed.clear();
+            }
+            past.pushed.push(state.place());
+        }
         match operands.next() {
             None if name == "pushd" => moved.elsewhere = true,
             None => match &self.context.home {
@@ -269,6 +313,10 @@ impl Walk<'_> {
                 }) && field.single_candidates().any(|text| text.text.contains("..")) =>
             {
                 moved.elsewhere = true;
+            }
+            Some(field) if name == "cd" && arguments.len() == 1 && field.text() == Some("-") => {
+                let known = !state.variables.contains_key("OLDPWD");
+                return_to(&mut moved, state, state.past.previous.as_ref().filter(|_| known));
             }
             Some(field) if turns || field.text() == Some("-") || state.variables.contains_key("CDPATH") => {
                 moved.elsewhere = true

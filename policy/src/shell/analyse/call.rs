@@ -184,7 +184,7 @@ impl Walk<'_> {
         }
         let opaque = self.analysis.opaque.len();
         if let Some(ways) = self.builtin(name, call, &state)? {
-            if matches!(name, "cd" | "chdir" | "pushd") && !ways.0.elsewhere {
+            if matches!(name, "cd" | "chdir" | "pushd" | "popd") && !ways.0.elsewhere {
                 self.budget.spend(ways.0.directories.len())?;
                 self.analysis.goes.insert(index, ways.0.directories.clone());
             }

@@ -10,6 +10,22 @@ use std::{
 
 use super::{AbsPath, Budget, CANDIDATES, Read, ShellContext};
 
+/// Directories that the shell may have been in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::shell) struct Place {
+    pub(in crate::shell) directories: Vec<AbsPath>,
+    pub(in crate::shell) elsewhere: bool,
+}
+
+/// Where the shell was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::shell) struct Past {
+    /// Where `cd -` leads: the directories before the last change; `None` is not known.
+    pub(in crate::shell) previous: Option<Place>,
+    /// What `pushd` put away on this line, in its order.
+    pub(in crate::shell) pushed: Vec<Place>,
+}
+
 /// What the shell knows at a point of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::shell) struct State {
@@ -17,6 +33,8 @@ pub(in crate::shell) struct State {
     pub(in crate::shell) directories: Vec<AbsPath>,
     /// It may also be in another one.
     pub(in crate::shell) elsewhere: bool,
+    /// Where it came from. Shared, for a state is copied at every step of the nesting.
+    pub(in crate::shell) past: Rc<Past>,
     /// A wildcard may match a dot at the beginning of a name: `dotglob`.
     pub(in crate::shell) dots: bool,
     /// A pattern may match names in other letters: `nocaseglob`.
@@ -36,12 +54,21 @@ impl State {
         Self {
             directories: vec![context.cwd.clone()],
             elsewhere: false,
+            past: Rc::default(),
             dots: false,
             any_case: false,
             plain: false,
             remote: false,
             functions: Rc::default(),
             variables: Rc::default(),
+        }
+    }
+
+    /// Where it is.
+    pub(in crate::shell) fn place(&self) -> Place {
+        Place {
+            directories: self.directories.clone(),
+            elsewhere: self.elsewhere,
         }
     }
 
@@ -104,6 +131,17 @@ impl State {
             }
         }
         self.elsewhere |= other.elsewhere;
+        if !Rc::ptr_eq(&self.past, &other.past) && self.past != other.past {
+            let previous = self
+                .past
+                .previous
+                .clone()
+                .filter(|_| self.past.previous == other.past.previous);
+            self.past = Rc::new(Past {
+                previous,
+                pushed: Vec::new(),
+            });
+        }
         self.dots |= other.dots;
         self.any_case |= other.any_case;
         if self.directories.len() > CANDIDATES {

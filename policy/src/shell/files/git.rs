@@ -3,13 +3,13 @@
 //! What of git only looks, and which options run other programs, is in `shell/git.rs`.
 
 use super::{Access, Call, FROM_A_LIST, Field, is, options::Attached};
-use crate::shell::{Word, git, options};
+use crate::{
+    path::plain,
+    shell::{Word, git, options},
+};
 
 /// Most colons of a word behind which a path is looked for.
 const MOST_COLONS: usize = 16;
-
-/// How deep below its own place the wildcard of a pathspec is followed.
-const MOST_FOLDERS: usize = 4;
 
 /// A pathspec of git, without its magic.
 struct Pathspec<'t> {
@@ -106,11 +106,10 @@ fn patterns(path: &str, icase: bool, literal: bool) -> Vec<String> {
                 format!("{known}/")
             };
             // Folders whose names begin with a dot are left to the pattern itself: `*.rs` means none of them.
-            let deeper = (1..=MOST_FOLDERS).map(|depth| format!("{begin}{}{name}", "*/".repeat(depth)));
-            out.extend(deeper);
+            out.push(format!("{begin}**/{name}"));
         }
     }
-    out
+    out.into_iter().map(|pattern| plain::of_git(&pattern)).collect()
 }
 
 fn is_pattern(word: &Word) -> bool {
