@@ -34,7 +34,10 @@ pub struct Person {
 impl Person {
     /// Their home folders, each once.
     pub fn homes(&self) -> impl Iterator<Item = &PathBuf> {
-        let other = self.other_home.iter().filter(|other| self.home.as_ref() != Some(*other));
+        let other = self
+            .other_home
+            .iter()
+            .filter(|other| self.home.as_ref() != Some(*other));
         self.home.iter().chain(other)
     }
 

@@ -10,8 +10,8 @@ use portcullis_proto::v1::{
     ApproveMcpServersRequest, ApproveMcpServersResponse, ChooseSandboxRequest, ChooseSandboxResponse,
     GetSandboxRequest, GetSandboxResponse, ListMcpServersRequest, ListMcpServersResponse, ListTicketKeysRequest,
     ListTrustedProjectsRequest, ListTrustedProjectsResponse, McpServerStatus, RevokeMcpServerRequest,
-    RevokeMcpServerResponse, SandboxChoice, StatusRequest, StatusResponse, TrustProjectRequest,
-    TrustProjectResponse, UntrustProjectRequest, UntrustProjectResponse,
+    RevokeMcpServerResponse, SandboxChoice, StatusRequest, StatusResponse, TrustProjectRequest, TrustProjectResponse,
+    UntrustProjectRequest, UntrustProjectResponse,
 };
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Code, Request, Response, Status};

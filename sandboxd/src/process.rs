@@ -100,10 +100,7 @@ pub fn launch(
     let (reports, status) = pipe_with(PipeFlags::CLOEXEC)?;
     let (control, signals) = pipe_with(PipeFlags::CLOEXEC)?;
     let mut command = std::process::Command::new(launcher);
-    command
-        .arg("run")
-        .env_clear()
-        .current_dir("/");
+    command.arg("run").env_clear().current_dir("/");
     match streams {
         Some(Streams { stdin, stdout, stderr }) => command.stdin(stdin).stdout(stdout).stderr(stderr),
         None => command

@@ -29,8 +29,8 @@ use crate::limits::cgroup::Delegated;
 use crate::places::{PlaceError, Places};
 use crate::protect::note;
 use crate::run::Sandbox;
-use crate::{streams, temporary};
 use crate::upstream::Upstream;
+use crate::{streams, temporary};
 
 /// Longest wait for calls and runs to end.
 const DRAIN: Duration = Duration::from_secs(10);

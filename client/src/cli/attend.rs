@@ -84,7 +84,10 @@ pub(super) async fn to_the_end(
 /// What the person is told beside the command's own output: which limits this host does not hold. How much output was dropped
 /// the daemon says itself.
 fn say(outcome: &Outcome) {
-    let unheld = outcome.enforcement.iter().flat_map(|enforcement| &enforcement.unheld_limits);
+    let unheld = outcome
+        .enforcement
+        .iter()
+        .flat_map(|enforcement| &enforcement.unheld_limits);
     for line in unheld {
         tell(&format!("not limited on this host: {line}"));
     }

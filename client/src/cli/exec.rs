@@ -39,12 +39,15 @@ pub(crate) struct ExecArgs {
 
 pub(crate) async fn main(command: &ExecArgs, host: &HostArgs) -> Result<u8, Failure> {
     let argv = decide::words(&command.argv)?;
-    let cwd = std::env::current_dir().map_err(|cause| Failure::io("cannot tell what the current directory is", cause))?;
+    let cwd =
+        std::env::current_dir().map_err(|cause| Failure::io("cannot tell what the current directory is", cause))?;
     let cwd = session::text(cwd)?;
     let host = Host::connect(&host.options(HostOptions::DEADLINE)?).await?;
     // Signals are caught before the command starts, so that none ends this program and leaves the command behind.
     let signals = Signals::new()?;
-    let running = host.redeem(command.ticket.clone(), argv, cwd, std::env::vars_os()).await;
+    let running = host
+        .redeem(command.ticket.clone(), argv, cwd, std::env::vars_os())
+        .await;
     let running = match running {
         Ok(running) => running,
         Err(RunError::Call(error @ (CallError::Refused { .. } | CallError::Invalid { .. }))) => {

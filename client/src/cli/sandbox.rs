@@ -31,7 +31,9 @@ pub(crate) enum SandboxCommand {
     ///
     /// Asks for confirmation on the terminal, and refuses where there is none. Commands of `portcullis run` and `exec` keep their
     /// sandbox. Refused where the team's policy sets `sandbox.type`.
-    #[command(after_help = "Exit codes: 0 done, 1 refused or not confirmed, 5 portcullis-sandboxd or the server cannot be reached.")]
+    #[command(
+        after_help = "Exit codes: 0 done, 1 refused or not confirmed, 5 portcullis-sandboxd or the server cannot be reached."
+    )]
     Disable(ChoiceArgs),
     /// Takes the choice back: your documents and the team's count alone.
     ///
@@ -146,12 +148,19 @@ fn text(state: &SandboxState) -> String {
         Some(SandboxChoice::Disabled) => "disabled",
     };
     let _ = writeln!(out, "choice    {choice}");
-    let kept = if state.choice.is_some() { "kept in" } else { "would be kept in" };
+    let kept = if state.choice.is_some() {
+        "kept in"
+    } else {
+        "would be kept in"
+    };
     let _ = writeln!(out, "          {kept} {}", printable(&state.file));
     let kind = match state.r#type.as_deref() {
         None => "not known".to_owned(),
         Some(NONE) => format!("off: it stands for no question (`type`: `{NONE}`)"),
-        Some(kind) => format!("on: it stands for questions where the mode says so (`type`: `{}`)", printable(kind)),
+        Some(kind) => format!(
+            "on: it stands for questions where the mode says so (`type`: `{}`)",
+            printable(kind)
+        ),
     };
     let _ = writeln!(out, "here      {kind}");
     let team = match &state.team_type {

@@ -185,6 +185,20 @@ impl v1::host_service_server::HostService for Service {
         let revoked = u32::from(request.into_inner().name == "github");
         Ok(Response::new(v1::RevokeMcpServerResponse { revoked }))
     }
+
+    async fn get_sandbox(
+        &self,
+        _: Request<v1::GetSandboxRequest>,
+    ) -> Result<Response<v1::GetSandboxResponse>, Status> {
+        Err(Status::unimplemented("played against the real programs only"))
+    }
+
+    async fn choose_sandbox(
+        &self,
+        _: Request<v1::ChooseSandboxRequest>,
+    ) -> Result<Response<v1::ChooseSandboxResponse>, Status> {
+        Err(Status::unimplemented("played against the real programs only"))
+    }
 }
 
 type Replies = Pin<Box<dyn Stream<Item = Result<v1::RunResponse, Status>> + Send>>;

@@ -310,9 +310,7 @@ fn tried_policy(call: &ToolCall) -> Result<PolicyDocument, InvalidMessage> {
         folder: None,
     };
     let document = PolicyDocument::parse_sandbox_file(&policy.to_string(), origin).map_err(|faults| {
-        let fault = faults
-            .first()
-            .map_or_else(|| "cannot be read".to_owned(), fault_text);
+        let fault = faults.first().map_or_else(|| "cannot be read".to_owned(), fault_text);
         InvalidMessage::new(field, fault)
     })?;
     if document.settings.sandbox.kind == Some(SandboxType::InsecureNone) {

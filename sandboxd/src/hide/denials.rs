@@ -53,7 +53,11 @@ pub fn find(
         let text = read_denial(denial).ok_or(Unpreparable::Unknown("read_denials"))?;
         let mut spellings = Vec::new();
         // A second home folder is another place for what starts at one, and for nothing else.
-        let places = if text.pattern.starts_with('~') { anchored.len() } else { 1 };
+        let places = if text.pattern.starts_with('~') {
+            anchored.len()
+        } else {
+            1
+        };
         for (named, real) in anchored.iter().take(places) {
             spellings.push((text.clone(), named));
             let folder_really = text.folder.as_ref().map(really);
@@ -161,11 +165,17 @@ impl Search {
             }
         }
         if inside {
-            let whole = |path: &PathBuf| Start {
+            let (below, files): (Vec<_>, Vec<_>) = folders.iter().partition(|path| path.is_dir());
+            // A single file that may be written has nothing below it.
+            for file in files {
+                if self.covered(&[abs(file)], false) != Covered::Not {
+                    self.hide(file.clone());
+                }
+            }
+            starts.extend(below.into_iter().map(|path| Start {
                 path: path.clone(),
                 depth: None,
-            };
-            starts.extend(folders.iter().map(whole));
+            }));
         }
         starts
     }

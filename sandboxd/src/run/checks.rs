@@ -27,7 +27,9 @@ pub enum Refusal {
     #[error("it is unknown here: portcullis-sandboxd was restarted since the decision, or did not carry it")]
     Unknown,
     /// A handle that nothing is known about.
-    #[error("its handle is not known here: it is altered or another host's, or portcullis-sandboxd was restarted since")]
+    #[error(
+        "its handle is not known here: it is altered or another host's, or portcullis-sandboxd was restarted since"
+    )]
     UnknownHandle,
     /// Too late.
     #[error("it has expired")]
@@ -117,11 +119,7 @@ pub fn check(daemon: &Daemon, claims: &TicketClaims, start: &RunStart, uid: u32)
 ///
 /// # Errors
 /// If it is another folder.
-pub async fn name_the_same_folder(
-    daemon: &Daemon,
-    claims: &TicketClaims,
-    start: &mut RunStart,
-) -> Result<(), Refusal> {
+pub async fn name_the_same_folder(daemon: &Daemon, claims: &TicketClaims, start: &mut RunStart) -> Result<(), Refusal> {
     let id: Uuid = claims.decision_id.parse().map_err(|_| Refusal::Claim("decision_id"))?;
     if daemon.ledger.is_used(id) {
         return Err(Refusal::Replayed);

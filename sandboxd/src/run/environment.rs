@@ -91,7 +91,9 @@ pub fn removed(environment: &[Vec<u8>]) -> Vec<String> {
 /// The caller's home folder, as its environment says it.
 #[must_use]
 pub fn home(environment: &[Vec<u8>]) -> Option<PathBuf> {
-    let value = environment.iter().find_map(|variable| variable.strip_prefix(b"HOME="))?;
+    let value = environment
+        .iter()
+        .find_map(|variable| variable.strip_prefix(b"HOME="))?;
     Some(PathBuf::from(OsStr::from_bytes(value))).filter(|home| home.is_absolute())
 }
 

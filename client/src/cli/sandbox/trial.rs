@@ -200,11 +200,23 @@ fn written(settings: &SandboxSettings) -> Map<String, Value> {
     let list = |list: &[String]| (!list.is_empty()).then(|| json!(list));
     let mut network = Map::new();
     let said = [
-        ("default", settings.network.default_allow.map(|allow| json!(if allow { "allow" } else { "deny" }))),
-        ("allow", settings.network.allow.as_deref().map(|rules| json!(hosts(rules)))),
+        (
+            "default",
+            settings
+                .network
+                .default_allow
+                .map(|allow| json!(if allow { "allow" } else { "deny" })),
+        ),
+        (
+            "allow",
+            settings.network.allow.as_deref().map(|rules| json!(hosts(rules))),
+        ),
         ("deny", list(&hosts(&settings.network.deny))),
     ];
-    network.extend(said.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    network.extend(
+        said.into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?))),
+    );
     let said = [
         ("type", settings.kind.map(|kind| json!(kind.word()))),
         ("additionalReadwritePaths", list(&settings.read_write)),
@@ -235,10 +247,18 @@ impl Report<'_> {
             return line(&json!({ "event": "permitted", "decision_id": self.decision_id, "network": network }));
         }
         tell(&format!("decision   {} is on record", self.decision_id));
-        let hosts = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(" ") };
+        let hosts = |list: &[String]| {
+            if list.is_empty() {
+                "none".to_owned()
+            } else {
+                list.join(" ")
+            }
+        };
         let default = if network.default_allow { "allowed" } else { "refused" };
         let (allow, deny) = (hosts(&network.allow), hosts(&network.deny));
-        tell(&format!("network    allowed: {allow}; refused: {deny}; others: {default}"));
+        tell(&format!(
+            "network    allowed: {allow}; refused: {deny}; others: {default}"
+        ));
     }
 
     fn started(&self, started: &Started) {
@@ -281,7 +301,13 @@ impl Report<'_> {
                 what: outcome,
             });
         }
-        for RefusedHost { host, port, reason, times } in &outcome.refused_hosts {
+        for RefusedHost {
+            host,
+            port,
+            reason,
+            times,
+        } in &outcome.refused_hosts
+        {
             tell(&format!("refused    {host}:{port} ({times} times): {reason}"));
         }
         tell(&format!("ended      after {} ms", outcome.duration.as_millis()));

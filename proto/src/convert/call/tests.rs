@@ -159,7 +159,7 @@ fn execution(argv: &[&str], command: &str) -> v1::DecideRequest {
     call(&mut message).input_json = serde_json::json!({ "command": command }).to_string().into_bytes();
     message.execution = Some(v1::Execution {
         argv: argv.iter().map(ToString::to_string).collect(),
-        timeout: None,
+        ..v1::Execution::default()
     });
     message
 }
@@ -301,7 +301,7 @@ prop_compose! {
         if right & 128 == 0 { message.call.as_mut().unwrap().input_json = input; }
         if right & 256 == 0 { message.session_rules = Some(v1::SessionRules { allow: vec![rule], deny: vec![], approve_mcp_servers: right & 1 == 0 }); }
         if right & 512 == 0 {
-            message.execution = Some(v1::Execution { argv, timeout: Some(prost_types::Duration { seconds, nanos }) });
+            message.execution = Some(v1::Execution { argv, timeout: Some(prost_types::Duration { seconds, nanos }), ..v1::Execution::default() });
         }
         message.facts = facts;
         message
