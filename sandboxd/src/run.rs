@@ -72,7 +72,16 @@ impl SandboxService for Sandbox {
                 Status::failed_precondition("the standard streams of this run were not handed over, or too long ago")
             })?),
         };
-        let (order, claims) = self.order(start, uid).await?;
+        let (mut order, claims) = self.order(start, uid).await?;
+        let output_bytes = claims
+            .profile
+            .as_ref()
+            .and_then(|profile| profile.limits)
+            .map_or(0, |limits| limits.output_bytes);
+        if streams.is_some() && output_bytes > 0 {
+            let line = "output: it goes straight to the caller's own streams, uncounted";
+            order.spec.unheld_limits.push(line.to_owned());
+        }
         let run = stream::Run {
             streams,
             started: order.started.clone(),
@@ -83,11 +92,7 @@ impl SandboxService for Sandbox {
                 .as_ref()
                 .and_then(|profile| profile.timeout)
                 .map(duration),
-            output_bytes: claims
-                .profile
-                .as_ref()
-                .and_then(|profile| profile.limits)
-                .map_or(0, |limits| limits.output_bytes),
+            output_bytes,
             order,
         };
         let (to_caller, responses) = mpsc::channel(WAITING_MESSAGES);

@@ -77,17 +77,18 @@ pub(super) async fn to_the_end(
     if let Some(feeding) = feeding {
         feeding.abort();
     }
-    say(&outcome);
+    say(&outcome, streams);
     Ok(Ok(outcome))
 }
 
-/// What the person is told beside the command's own output: which limits this host does not hold. How much output was dropped
-/// the daemon says itself.
-fn say(outcome: &Outcome) {
+/// What the person is told beside the command's own output: which limits this host does not hold. How much output was dropped the
+/// daemon says itself. That nobody counts output which goes straight to this program's own streams is what was wanted.
+fn say(outcome: &Outcome, streams: Streams) {
     let unheld = outcome
         .enforcement
         .iter()
-        .flat_map(|enforcement| &enforcement.unheld_limits);
+        .flat_map(|enforcement| &enforcement.unheld_limits)
+        .filter(|line| streams == Streams::AsMessages || !line.starts_with("output:"));
     for line in unheld {
         tell(&format!("not limited on this host: {line}"));
     }

@@ -328,7 +328,10 @@ impl Host {
                 input_json: serde_json::json!({ "command": quote(&argv) }).to_string().into_bytes(),
                 tool_use_id: String::new(),
             }),
-            execution: Some(Execution { argv, ..Execution::default() }),
+            execution: Some(Execution {
+                argv,
+                ..Execution::default()
+            }),
             ..DecideRequest::default()
         }
     }

@@ -117,6 +117,7 @@ fn everything(test: &str, way: Way, user: Option<u32>) {
 fn inside(way: Way, user: Option<u32>) {
     bring_up_loopback();
     let bench = Bench::new(way, user);
+    let _programs = bench.programs();
     let cases: Vec<Value> = CASES.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(cases.len() > 60, "only {} cases", cases.len());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -148,8 +149,6 @@ fn inside(way: Way, user: Option<u32>) {
 
 /// Where cases run: outside of the folders for temporary files, which a sandbox replaces.
 struct Bench {
-    // The programs end before their folder goes.
-    _programs: Vec<Process>,
     folder: tempfile::TempDir,
     way: Way,
     user: Option<u32>,
@@ -184,18 +183,18 @@ impl Bench {
         let home = folder.path().join("h");
         fs::create_dir(&home).unwrap();
         chown(&home, user, user).unwrap();
-        let mut bench = Self {
-            _programs: Vec::new(),
-            folder,
-            way,
-            user,
-        };
-        if way == Way::SandboxRun {
-            let server = bench.start("portcullis-server", &["--listen", "127.0.0.1:0"]);
-            let daemon = bench.start("portcullis-sandboxd", &[]);
-            bench._programs = vec![daemon, server];
+        Self { folder, way, user }
+    }
+
+    /// Starts what the way into the sandbox needs. It ends when this is dropped.
+    fn programs(&self) -> Vec<Process> {
+        match self.way {
+            Way::SandboxRun => {
+                let server = self.start("portcullis-server", &["--listen", "127.0.0.1:0"]);
+                vec![self.start("portcullis-sandboxd", &[]), server]
+            }
+            Way::Launcher => Vec::new(),
         }
-        bench
     }
 
     /// The data directory of server and daemon.
