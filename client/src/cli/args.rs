@@ -289,7 +289,7 @@ pub(crate) struct PlaceArgs {
 
 /// Runs a command in the sandbox, if it is allowed.
 ///
-/// Standard input, output and error are passed through, as are the signals INT, TERM, HUP, QUIT and WINCH. The words are
+/// Standard input, output and error are passed through, as are the signals INT, TERM, HUP, QUIT, WINCH, USR1, USR2 and TSTP. The words are
 /// run as they are; for a shell line write `sh -c '…'`.
 #[derive(Debug, Args)]
 #[command(

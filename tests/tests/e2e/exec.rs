@@ -300,3 +300,35 @@ fn a_ticket_comes_with_an_allow_only() {
         .expect_code(0);
     assert!(plain.json().get("ticket").is_none(), "nobody asked for one");
 }
+
+#[test]
+fn a_stopped_job_stops_its_command_and_goes_on_with_it() {
+    let stack = stack();
+    script(
+        &stack,
+        "while :; do date +%s%N > tick.new; mv tick.new tick; sleep 0.05; done",
+    );
+    let ticket = ticket(&stack, &SCRIPT);
+    let program = portcullis_tests::stack::program("portcullis");
+    // A shell with job control, as at a terminal. Each wait is bounded.
+    let line = format!(
+        r#"set -m
+        {} exec --ticket {ticket} -- sh ./script & job=$!
+        moves() {{ local seen; seen=$(cat tick 2>/dev/null); for _ in $(seq 100); do
+            [ "$(cat tick 2>/dev/null)" = "$seen" ] || return 0; sleep 0.1; done; return 1; }}
+        moves || exit 91
+        kill -TSTP $job
+        for _ in $(seq 100); do grep -q '^State:.T' /proc/$job/status && break; sleep 0.1; done
+        grep -q '^State:.T' /proc/$job/status || exit 92
+        sleep 0.3; seen=$(cat tick); sleep 0.6; [ "$(cat tick)" = "$seen" ] || exit 93
+        kill -CONT $job
+        moves || exit 94
+        kill -TERM $job; wait $job; exit 0"#,
+        program.display()
+    );
+    let _ = stack
+        .run_program(Path::new("bash"))
+        .args(["-c", &line])
+        .output()
+        .expect_code(0);
+}

@@ -337,3 +337,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_policy_is_tried_only_if_the_input_holds_one_that_can_be_read() {
+    let trial = |sandbox: Option<serde_json::Value>| {
+        let mut message = execution(&["ls"], "ls");
+        let mut input = serde_json::json!({ "command": "ls" });
+        if let Some(sandbox) = sandbox {
+            input["sandbox"] = sandbox;
+        }
+        call(&mut message).input_json = input.to_string().into_bytes();
+        message.execution.as_mut().unwrap().trial = true;
+        question(message, Vouching::Host)
+    };
+    let read = trial(Some(serde_json::json!({ "denyRead": ["*.pem"] }))).unwrap();
+    assert_eq!(read.trial.unwrap().settings.sandbox.deny_read, ["*.pem"]);
+    for (sandbox, words) in [
+        (None, "is missing"),
+        (Some(serde_json::json!([])), "sandbox"),
+        (Some(serde_json::json!("x")), "sandbox"),
+        (Some(serde_json::json!({ "typ": 1 })), "typ"),
+        (Some(serde_json::json!({ "type": "insecure_none" })), "insecure_none"),
+    ] {
+        let fault = trial(sandbox).err().map(|fault| fault.to_string()).unwrap_or_default();
+        assert!(fault.contains(words), "{words}: {fault}");
+    }
+    // Without the wish to try it, it is an input like any other.
+    let mut message = execution(&["ls"], "ls");
+    call(&mut message).input_json = br#"{"command":"ls","sandbox":{"typ":1}}"#.to_vec();
+    assert!(question(message, Vouching::Nobody).unwrap().trial.is_none());
+}
