@@ -7,6 +7,7 @@
 use std::{
     io::{self, Read as _},
     thread,
+    time::Duration,
 };
 
 use futures_util::FutureExt as _;
@@ -35,6 +36,9 @@ const NO_SUCH_PROGRAM: u8 = 127;
 
 /// How many interrupts in a row mean that the person no longer wants to wait for the command to obey.
 const IMPATIENT: u32 = 3;
+
+/// Until a signal is surely on its way to the daemon.
+const UNDER_WAY: Duration = Duration::from_millis(100);
 
 /// How the command's standard streams travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +177,8 @@ async fn forward(mut signals: Signals, input: Input, streams: Streams) {
             }
             // A group without a shell ignores the terminal's own signal.
             let _ = input.signal(raw(Number::STOP)).await;
+            // Queued is not sent, and this program sends nothing while it is stopped.
+            tokio::time::sleep(UNDER_WAY).await;
             let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
             let _ = input.signal(raw(Number::CONT)).await;
             continue;
@@ -293,8 +299,6 @@ fn raw(number: Number) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn outcome(end: End) -> Outcome {

@@ -348,7 +348,7 @@ fn a_policy_is_tried_only_if_the_input_holds_one_that_can_be_read() {
         }
         call(&mut message).input_json = input.to_string().into_bytes();
         message.execution.as_mut().unwrap().trial = true;
-        question(message, Vouching::Host)
+        question(message, Vouching::Nobody)
     };
     let read = trial(Some(serde_json::json!({ "denyRead": ["*.pem"] }))).unwrap();
     assert_eq!(read.trial.unwrap().settings.sandbox.deny_read, ["*.pem"]);
