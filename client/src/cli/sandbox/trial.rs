@@ -28,9 +28,7 @@ use super::super::{
     attend::{self, Signals, Streams, tell},
     decide,
     failure::Failure,
-    faults, files,
-    output::printable,
-    run, session,
+    faults, files, run, session,
 };
 
 /// Runs one command in the sandbox without asking for a decision, to try a policy.
@@ -326,7 +324,7 @@ struct WithEvent<'a, T> {
 fn line(value: &impl Serialize) {
     use std::io::Write as _;
     if let Ok(text) = serde_json::to_string(value) {
-        let _ = writeln!(std::io::stderr(), "{}", printable(&text));
+        let _ = writeln!(std::io::stderr(), "{text}");
     }
 }
 
