@@ -111,8 +111,40 @@ pub struct Permit {
     pub(crate) ticket: v1::SignedTicket,
     pub(crate) argv: Vec<String>,
     pub(crate) cwd: String,
-    /// Names of environment variables that may be passed on; a trailing `*` stands for any continuation.
-    pub(crate) environment: Vec<String>,
+    /// The sandbox that the ticket is for.
+    pub(crate) profile: v1::SandboxProfile,
+}
+
+impl Permit {
+    /// The ticket's handle: what `portcullis exec --ticket` takes, on this host, for this command in this folder, once.
+    #[must_use]
+    pub fn handle(&self) -> String {
+        portcullis_proto::ticket::handle(&self.ticket)
+    }
+
+    /// Which hosts the command may reach, besides its own loopback.
+    #[must_use]
+    pub fn network(&self) -> Network {
+        match (&self.profile.network_rules, self.profile.network()) {
+            (Some(rules), v1::NetworkAccess::Filtered) => Network {
+                default_allow: rules.default_allow,
+                allow: rules.allow.clone(),
+                deny: rules.deny.clone(),
+            },
+            _ => Network::default(),
+        }
+    }
+}
+
+/// Hosts that a command may reach: those of `deny` never, those of `allow`, and the others if `default_allow`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Network {
+    /// Hosts in no list may be reached.
+    pub default_allow: bool,
+    /// Hosts that may be reached.
+    pub allow: Vec<String>,
+    /// Hosts that may not.
+    pub deny: Vec<String>,
 }
 
 impl Eq for Permit {}
@@ -224,6 +256,12 @@ impl Answer {
             explanation: None,
             permit: None,
         }
+    }
+
+    /// The permission to run the command, if there is one.
+    #[must_use]
+    pub fn permit(&self) -> Option<&Permit> {
+        self.permit.as_ref().filter(|_| self.verdict == Verdict::Allow)
     }
 
     /// Takes the permission to run the command.
@@ -344,7 +382,7 @@ fn permit(ticket: v1::SignedTicket, execution: &Execution, cwd: &str) -> Result<
     Ok(Permit {
         argv: execution.argv.clone(),
         cwd: cwd.to_owned(),
-        environment: claims.profile.unwrap_or_default().environment,
+        profile: claims.profile.unwrap_or_default(),
         ticket,
     })
 }

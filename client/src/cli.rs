@@ -4,10 +4,12 @@
 //! milliseconds or it is switched off.
 
 mod args;
+mod attend;
 mod audit;
 mod confirm;
 mod decide;
 mod doctor;
+mod exec;
 mod explain;
 mod failure;
 mod faults;
@@ -17,6 +19,7 @@ mod mcp;
 mod output;
 mod policy;
 mod run;
+mod sandbox;
 mod session;
 mod status;
 mod trust;
@@ -27,6 +30,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use args::{Cli, Command};
 use failure::Failure;
+use sandbox::SandboxCommand;
 
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> u8 {
@@ -38,7 +42,7 @@ pub(crate) fn main() -> u8 {
         );
     }));
     // Known before the arguments are read, so that not even a fault there ends in a code that an agent reads as consent.
-    let code_of_a_panic = match std::env::args_os().find(|word| word == "hook" || word == "run") {
+    let code_of_a_panic = match std::env::args_os().find(|word| word == "hook" || word == "run" || word == "exec") {
         Some(word) if word == "hook" => 2,
         Some(_) => 125,
         None => 1,
@@ -62,17 +66,22 @@ fn guarded(code_of_a_panic: u8, work: impl FnOnce() -> u8) -> u8 {
 fn dispatch(cli: Cli) -> u8 {
     let result = match cli.command {
         Command::Hook(command) => return hook::main(&command, &cli.host),
-        Command::Run(command) => {
-            return match in_runtime(run::main(&command, &cli.host)) {
-                Ok(code) => code,
-                Err(failure) => {
-                    failure.show();
-                    if failure.is_usage() { 2 } else { 125 }
-                }
-            };
+        Command::Run(command) => return of_a_run(in_runtime(run::main(&command, &cli.host))),
+        Command::Exec(command) => return of_a_run(in_runtime(exec::main(&command, &cli.host))),
+        Command::Sandbox(SandboxCommand::Run(command)) => {
+            let command = SandboxCommand::Run(command);
+            return of_a_run(in_runtime(sandbox::main(&command, &cli.host)));
         }
-        Command::Decide(command) => in_runtime(decide::main(&command.call, command.explain, &cli.host)),
-        Command::Explain(command) => in_runtime(decide::main(&command.call, true, &cli.host)),
+        Command::Sandbox(command) => in_runtime(sandbox::main(&command, &cli.host)),
+        Command::Decide(command) => {
+            let wish = match (command.explain, command.ticket) {
+                (true, _) => decide::Wish::Explanation,
+                (false, true) => decide::Wish::Ticket,
+                (false, false) => decide::Wish::Decision,
+            };
+            in_runtime(decide::main(&command.call, wish, &cli.host))
+        }
+        Command::Explain(command) => in_runtime(decide::main(&command.call, decide::Wish::Explanation, &cli.host)),
         Command::Policy(command) => in_runtime(policy::main(&command, &cli.host)),
         Command::Audit(command) => in_runtime(audit::main(&command, &cli.host)),
         Command::Mcp(command) => in_runtime(mcp::main(&command, &cli.host)),
@@ -88,6 +97,14 @@ fn dispatch(cli: Cli) -> u8 {
     result.unwrap_or_else(|failure| {
         failure.show();
         failure.code()
+    })
+}
+
+/// The code of a command that runs another one. Failures of ours have codes that no command has by accident.
+fn of_a_run(result: Result<u8, Failure>) -> u8 {
+    result.unwrap_or_else(|failure| {
+        failure.show();
+        if failure.is_usage() { 2 } else { 125 }
     })
 }
 

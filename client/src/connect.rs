@@ -30,7 +30,7 @@ pub(crate) struct Link {
     pub(crate) channel: Channel,
     pub(crate) target: Target,
     token: Token,
-    deadline: Duration,
+    pub(crate) deadline: Duration,
 }
 
 impl Link {
@@ -82,6 +82,44 @@ impl Link {
     }
 }
 
+/// Who may own a socket, and listen there: this user or root.
+pub(crate) struct Expected<'a> {
+    socket: &'a Path,
+    me: u32,
+}
+
+impl<'a> Expected<'a> {
+    pub(crate) fn new(socket: &'a Path) -> Self {
+        Self {
+            socket,
+            me: rustix::process::geteuid().as_raw(),
+        }
+    }
+
+    /// Checks who it is.
+    pub(crate) fn owner(&self, owner: u32) -> Result<(), ConnectError> {
+        if owner == self.me || owner == 0 {
+            return Ok(());
+        }
+        Err(ConnectError::ForeignSocket {
+            socket: self.socket.to_owned(),
+            owner,
+            expected: self.me,
+        })
+    }
+
+    /// Checks the file: that it is a socket, and whose.
+    pub(crate) fn file(&self, file: &std::fs::Metadata, target: &Target) -> Result<(), ConnectError> {
+        if !file.file_type().is_socket() {
+            return Err(ConnectError::Unreachable {
+                target: target.clone(),
+                cause: Cause::io(&io::Error::other("it is not a socket")),
+            });
+        }
+        self.owner(file.uid())
+    }
+}
+
 /// Connects to a unix socket whose owner and listener are this user or root.
 pub(crate) async fn unix(socket: &Path, token: Token, deadline: Duration) -> Result<Link, ConnectError> {
     let target = Target {
@@ -96,28 +134,15 @@ pub(crate) async fn unix(socket: &Path, token: Token, deadline: Duration) -> Res
         target: target.clone(),
         after: deadline,
     };
-    let me = rustix::process::geteuid().as_raw();
-    let check = |owner: u32| {
-        if owner == me || owner == 0 {
-            return Ok(());
-        }
-        Err(ConnectError::ForeignSocket {
-            socket: socket.to_owned(),
-            owner,
-            expected: me,
-        })
-    };
+    let expected = Expected::new(socket);
     // Two checks: the file says who may listen there, the peer's credentials who does.
     let file = tokio::fs::metadata(socket).await.map_err(unreachable)?;
-    if !file.file_type().is_socket() {
-        return Err(unreachable(io::Error::other("it is not a socket")));
-    }
-    check(file.uid())?;
+    expected.file(&file, &target)?;
     let stream = timeout(deadline, UnixStream::connect(socket))
         .await
         .map_err(|_| late())?
         .map_err(unreachable)?;
-    check(stream.peer_cred().map_err(unreachable)?.uid())?;
+    expected.owner(stream.peer_cred().map_err(unreachable)?.uid())?;
 
     // The channel gets this one checked stream. It never opens another, which nobody would have checked.
     let stream = Arc::new(Mutex::new(Some(stream)));

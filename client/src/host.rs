@@ -16,6 +16,7 @@ use tonic::transport::Channel;
 use crate::{
     Answer, CallError, ConnectError, Permit, Places, Question, Running, Token,
     connect::{self, Link},
+    run, streams,
 };
 
 /// How to reach portcullis-sandboxd.
@@ -48,6 +49,7 @@ impl HostOptions {
 #[derive(Clone, Debug)]
 pub struct Host {
     link: Link,
+    socket: PathBuf,
 }
 
 /// How the host is doing.
@@ -80,6 +82,8 @@ pub struct Enforcement {
     pub missing: Vec<String>,
     /// Landlock ABI of the kernel; 0 = none.
     pub landlock_abi: u32,
+    /// Limits that are wanted and that this host does not hold, with the reason. They are no walls: the command runs.
+    pub unheld_limits: Vec<String>,
 }
 
 /// Full, partial or none.
@@ -105,6 +109,7 @@ impl From<v1::Enforcement> for Enforcement {
             mechanisms: wire.mechanisms,
             missing: wire.missing,
             landlock_abi: wire.landlock_abi,
+            unheld_limits: wire.unheld_limits,
         }
     }
 }
@@ -180,6 +185,69 @@ impl From<v1::McpServerStatus> for McpServer {
     }
 }
 
+/// Why a command with this program's own streams did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The streams cannot be handed over.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// It was refused, or sandboxd did not begin in time.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// What a person can choose about the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxChoice {
+    /// It stands for questions where the mode says so.
+    Enabled,
+    /// It stands for no question.
+    Disabled,
+}
+
+/// What holds about the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SandboxState {
+    /// What the person has chosen; `None` = nothing.
+    pub choice: Option<SandboxChoice>,
+    /// How much of the workspace a command may change, in the words of `sandbox.json`; `insecure_none`: the sandbox stands for no
+    /// question. `None` if it cannot be found out.
+    pub r#type: Option<String>,
+    /// What the team alone says about that; `None` = nothing.
+    pub team_type: Option<String>,
+    /// Whether policies may be tried; `None` if it cannot be found out.
+    pub trials_allowed: Option<bool>,
+    /// What could not be found out, and why.
+    pub failure: Option<String>,
+    /// What this host's sandbox enforces.
+    pub enforcement: Enforcement,
+    /// The file in which the choice is kept.
+    pub file: String,
+}
+
+impl From<v1::GetSandboxResponse> for SandboxState {
+    fn from(wire: v1::GetSandboxResponse) -> Self {
+        let said = |text: String| Some(text).filter(|text| !text.is_empty());
+        let choice = match wire.choice() {
+            v1::SandboxChoice::Unspecified => None,
+            v1::SandboxChoice::Enabled => Some(SandboxChoice::Enabled),
+            v1::SandboxChoice::Disabled => Some(SandboxChoice::Disabled),
+        };
+        let trials_allowed = wire.in_force.as_ref().map(|in_force| in_force.trials_allowed);
+        let in_force = wire.in_force.unwrap_or_default();
+        Self {
+            choice,
+            r#type: said(in_force.r#type),
+            team_type: said(in_force.team_type),
+            trials_allowed,
+            failure: said(wire.failure),
+            enforcement: wire.enforcement.unwrap_or_default().into(),
+            file: wire.file,
+        }
+    }
+}
+
 impl Host {
     /// Connects, after checking that the socket and who listens there belong to this user or root.
     ///
@@ -188,7 +256,10 @@ impl Host {
     pub async fn connect(options: &HostOptions) -> Result<Self, ConnectError> {
         let token = Token::read(&options.token_file)?;
         let link = connect::unix(&options.socket, token, options.deadline).await?;
-        Ok(Self { link })
+        Ok(Self {
+            link,
+            socket: options.socket.clone(),
+        })
     }
 
     /// Asks for a decision, which is recorded before it is given.
@@ -237,8 +308,91 @@ impl Host {
         permit: Permit,
         environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
     ) -> Result<Running, CallError> {
-        let client = SandboxServiceClient::new(self.link.channel.clone()).max_decoding_message_size(MAX_REQUEST_BYTES);
-        Running::start(client, self.link.clone(), permit, environment).await
+        let start = run::start(permit, environment);
+        Running::start(self.sandbox(), self.link.clone(), start).await
+    }
+
+    /// Runs the command that was allowed with this program's own standard streams: its terminal, its files, its pipes. Nothing
+    /// of the command's output comes as an event, and no limit on output holds. With `describe`, [`run::Started`] lists paths.
+    ///
+    /// # Errors
+    /// As [`Self::run`], and if the streams cannot be handed over.
+    pub async fn run_here(
+        &self,
+        permit: Permit,
+        environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+        describe: bool,
+    ) -> Result<Running, RunError> {
+        let start = v1::RunStart {
+            describe,
+            ..run::start(permit, environment)
+        };
+        self.start_here(start).await
+    }
+
+    /// The same for the ticket with this handle, which must be for exactly this command in this folder.
+    ///
+    /// # Errors
+    /// As [`Self::run_here`].
+    pub async fn redeem(
+        &self,
+        handle: String,
+        argv: Vec<String>,
+        cwd: String,
+        environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+    ) -> Result<Running, RunError> {
+        let start = v1::RunStart {
+            handle,
+            argv,
+            cwd,
+            // Which of them are passed on says the ticket, which is with the daemon.
+            environment: run::passed_on(&["*".to_owned()], environment),
+            ..v1::RunStart::default()
+        };
+        self.start_here(start).await
+    }
+
+    async fn start_here(&self, mut start: v1::RunStart) -> Result<Running, RunError> {
+        start.streams = streams::hand_over(&self.socket, self.link.deadline).await?;
+        Ok(Running::start(self.sandbox(), self.link.clone(), start).await?)
+    }
+
+    fn sandbox(&self) -> SandboxServiceClient<Channel> {
+        SandboxServiceClient::new(self.link.channel.clone()).max_decoding_message_size(MAX_REQUEST_BYTES)
+    }
+
+    /// What the person has chosen about the sandbox, and what holds in a project.
+    ///
+    /// # Errors
+    /// If sandboxd does not answer.
+    pub async fn sandbox_state(&self, root: &str) -> Result<SandboxState, CallError> {
+        let request = self.link.request(v1::GetSandboxRequest { root: root.to_owned() });
+        let answer = self
+            .link
+            .answer(async { self.hosts().get_sandbox(request).await })
+            .await?;
+        Ok(answer.into())
+    }
+
+    /// Keeps a choice about the sandbox; `None` takes it back. Says what holds in a project then.
+    ///
+    /// # Errors
+    /// If the team does not allow it, or that cannot be found out, or sandboxd cannot keep it.
+    pub async fn choose_sandbox(&self, choice: Option<SandboxChoice>, root: &str) -> Result<SandboxState, CallError> {
+        let request = self.link.request(v1::ChooseSandboxRequest {
+            choice: match choice {
+                None => v1::SandboxChoice::Unspecified,
+                Some(SandboxChoice::Enabled) => v1::SandboxChoice::Enabled,
+                Some(SandboxChoice::Disabled) => v1::SandboxChoice::Disabled,
+            }
+            .into(),
+            root: root.to_owned(),
+        });
+        let answer = self
+            .link
+            .answer(async { self.hosts().choose_sandbox(request).await })
+            .await?;
+        Ok(answer.state.unwrap_or_default().into())
     }
 
     /// How the host is doing.

@@ -11,6 +11,7 @@ pub mod policy;
 pub mod question;
 pub mod run;
 pub mod server;
+mod streams;
 pub mod token;
 
 pub use answer::{Answer, DecidedBy, Permit, RuleRef, TraceEntry};

@@ -62,6 +62,7 @@ pub struct Question {
 pub(crate) struct Execution {
     pub(crate) argv: Vec<String>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) trial: bool,
 }
 
 impl Question {
@@ -99,7 +100,23 @@ impl Question {
     #[must_use]
     pub fn command(agent: &str, cwd: &str, argv: Vec<String>, timeout: Option<Duration>) -> Self {
         let mut question = Self::shell(agent, cwd, &shell::quote(&argv));
-        question.execution = Some(Execution { argv, timeout });
+        question.execution = Some(Execution {
+            argv,
+            timeout,
+            trial: false,
+        });
+        question
+    }
+
+    /// A command that is to be tried under a sandbox policy (the keys of `sandbox.json`) without being judged. The team may forbid
+    /// it; it is recorded with the policy.
+    #[must_use]
+    pub fn trial(cwd: &str, argv: Vec<String>, timeout: Option<Duration>, policy: Map<String, Value>) -> Self {
+        let mut question = Self::command("cli", cwd, argv, timeout);
+        question.input.insert("sandbox".to_owned(), Value::Object(policy));
+        if let Some(execution) = &mut question.execution {
+            execution.trial = true;
+        }
         question
     }
 
@@ -147,6 +164,7 @@ impl Question {
                 timeout: execution
                     .timeout
                     .and_then(|timeout| prost_types::Duration::try_from(timeout).ok()),
+                trial: execution.trial,
             }),
             facts: None,
         }

@@ -59,14 +59,57 @@ pub struct RunEnded;
 /// What comes back from a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The command runs now, in a sandbox that enforces this.
-    Started(Enforcement),
+    /// The command runs now, in this sandbox.
+    Started(Box<Started>),
     /// Bytes of its standard output.
     Stdout(Vec<u8>),
     /// Bytes of its standard error.
     Stderr(Vec<u8>),
     /// It ended. Nothing follows.
     Ended(Outcome),
+}
+
+/// The sandbox that a command runs in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Started {
+    /// What it enforces.
+    pub enforcement: Enforcement,
+    /// Names of the caller's variables that were kept from it because they look like secrets.
+    pub removed_variables: Vec<String>,
+    /// Paths that may be written. This and the following lists are filled by [`crate::Host::run_here`] and kin only.
+    pub writable_paths: Vec<String>,
+    /// Paths that stay read-only inside them.
+    pub protected_paths: Vec<String>,
+    /// Paths that cannot be read.
+    pub hidden_paths: Vec<String>,
+    /// Paths that are left out of the lists, to keep them short.
+    pub left_out: u32,
+}
+
+impl From<v1::RunStarted> for Started {
+    fn from(wire: v1::RunStarted) -> Self {
+        Self {
+            enforcement: wire.enforcement.unwrap_or_default().into(),
+            removed_variables: wire.removed_variables,
+            writable_paths: wire.writable_paths,
+            protected_paths: wire.protected_paths,
+            hidden_paths: wire.hidden_paths,
+            left_out: wire.left_out,
+        }
+    }
+}
+
+/// A host that a command wanted to reach and could not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RefusedHost {
+    /// Its name or address, as the command meant it; empty for those that were too many to be listed.
+    pub host: String,
+    /// Its port.
+    pub port: u32,
+    /// Why.
+    pub reason: String,
+    /// How often.
+    pub times: u64,
 }
 
 /// How a run ended.
@@ -81,6 +124,14 @@ pub struct Outcome {
     pub enforcement: Option<Enforcement>,
     /// Why it was ended from outside (`timeout`, `disconnect`, `shutdown`); `None` if it ended by itself.
     pub ended_by: Option<String>,
+    /// Of a command that never started because its program could not be executed: the kernel's error number.
+    pub errno: Option<u32>,
+    /// Bytes of standard output that were dropped, as they were more than may be passed on.
+    pub dropped_stdout: u64,
+    /// The same for standard error.
+    pub dropped_stderr: u64,
+    /// Hosts that it could not reach.
+    pub refused_hosts: Vec<RefusedHost>,
 }
 
 /// What happened to a command.
@@ -112,6 +163,20 @@ impl Outcome {
             duration: wire.duration.and_then(|time| time.try_into().ok()).unwrap_or_default(),
             enforcement: wire.enforcement.map(Enforcement::from),
             ended_by: Some(wire.ended_by).filter(|why| !why.is_empty()),
+            errno: Some(wire.errno).filter(|number| *number > 0),
+            dropped_stdout: wire.dropped_stdout,
+            dropped_stderr: wire.dropped_stderr,
+            refused_hosts: wire
+                .hosts
+                .into_iter()
+                .filter(|contact| !contact.refused.is_empty())
+                .map(|contact| RefusedHost {
+                    host: contact.host,
+                    port: contact.port,
+                    reason: contact.refused,
+                    times: contact.times,
+                })
+                .collect(),
         }
     }
 }
@@ -140,7 +205,7 @@ impl Input {
         self.data.send(request(message)).await.map_err(|_| RunEnded)
     }
 
-    /// Sends a signal: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH or SIGKILL, by number.
+    /// Sends a signal: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGSTOP, SIGCONT or SIGKILL, by number.
     ///
     /// # Errors
     /// If the run has ended.
@@ -158,17 +223,10 @@ impl Running {
     pub(crate) async fn start(
         mut client: SandboxServiceClient<Channel>,
         link: Link,
-        permit: Permit,
-        environment: impl IntoIterator<Item = (OsString, OsString)>,
+        start: v1::RunStart,
     ) -> Result<Self, CallError> {
         let (data, data_queue) = mpsc::channel(QUEUED);
         let (signals, signal_queue) = mpsc::channel(QUEUED);
-        let start = v1::RunStart {
-            environment: passed_on(&permit.environment, environment),
-            ticket: Some(permit.ticket),
-            argv: permit.argv,
-            cwd: permit.cwd,
-        };
         let requests = Requests {
             start: Some(request(Message::Start(start))),
             signals: signal_queue,
@@ -209,7 +267,7 @@ impl Running {
                 Err(status) => return Err(self.link.error(&status)),
             };
             return Ok(Some(match reply.message {
-                Some(Reply::Started(started)) => Event::Started(started.enforcement.unwrap_or_default().into()),
+                Some(Reply::Started(started)) => Event::Started(Box::new(started.into())),
                 Some(Reply::Stdout(bytes)) => Event::Stdout(bytes),
                 Some(Reply::Stderr(bytes)) => Event::Stderr(bytes),
                 Some(Reply::Exit(outcome)) => {
@@ -258,8 +316,19 @@ impl Drop for Running {
     }
 }
 
+/// What is sent to begin the run that a permit is for.
+pub(crate) fn start(permit: Permit, environment: impl IntoIterator<Item = (OsString, OsString)>) -> v1::RunStart {
+    v1::RunStart {
+        environment: passed_on(&permit.profile.environment, environment),
+        ticket: Some(permit.ticket),
+        argv: permit.argv,
+        cwd: permit.cwd,
+        ..v1::RunStart::default()
+    }
+}
+
 /// The variables whose names the permit lists, as `NAME=value`.
-fn passed_on(names: &[String], environment: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<Vec<u8>> {
+pub(crate) fn passed_on(names: &[String], environment: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<Vec<u8>> {
     let listed = |name: &[u8]| {
         names.iter().any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix.as_bytes()),

@@ -132,6 +132,7 @@ fn record(sequence: u64) -> v1::AuditRecord {
                 ended_by: String::new(),
                 dropped_stdout: 0,
                 dropped_stderr: 0,
+                errno: 0,
             }),
         }),
         _ => Body::Decision(v1::DecisionRecord {

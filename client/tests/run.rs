@@ -68,6 +68,16 @@ fn standard_streams_and_status_pass_through() {
 }
 
 #[test]
+fn limits_that_are_not_held_are_told() {
+    let told = runner().run(&["run", "--", "unlimited"]);
+    assert_eq!((told.code, told.out.as_str()), (Some(0), ""));
+    assert_eq!(
+        told.err,
+        "portcullis: not limited on this host: processes: nobody counts them\n"
+    );
+}
+
+#[test]
 fn only_the_environment_of_the_permit_is_sent() {
     let fake = runner();
     let mut command = fake.program(&["run", "--", "exit", "0"]);

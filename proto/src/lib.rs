@@ -4,6 +4,7 @@
 pub mod address;
 pub mod convert;
 mod redacted_debug;
+pub mod streams;
 pub mod ticket;
 
 /// The wire types, as generated. They stop at the edge: see [`convert`].

@@ -49,6 +49,7 @@ impl fmt::Debug for v1::Execution {
         f.debug_struct("Execution")
             .field("argv", &format_args!("[{} words]", self.argv.len()))
             .field("timeout", &self.timeout)
+            .field("trial", &self.trial)
             .finish()
     }
 }

@@ -50,6 +50,25 @@ pub fn key_id(key: &VerifyingKey) -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Prefix of what a handle is the digest of.
+const HANDLE_DOMAIN: &[u8] = b"portcullis ticket handle v1\n";
+
+/// What every handle begins with.
+pub const HANDLE_PREFIX: &str = "pt_";
+
+/// The handle of a ticket: a name for command lines, where the ticket itself would be long and told to everybody who lists
+/// processes. It grants nothing by itself: only the daemon that saw the ticket knows what it stands for.
+#[must_use]
+pub fn handle(ticket: &v1::SignedTicket) -> String {
+    let mut hash = Sha256::new_with_prefix(HANDLE_DOMAIN);
+    // The signature first: it has one length.
+    hash.update(&ticket.signature);
+    hash.update(&ticket.claims);
+    let digest: [u8; 32] = hash.finalize().into();
+    let hexadecimal: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{HANDLE_PREFIX}{hexadecimal}")
+}
+
 /// Signs claims. Sets their `key_id`.
 #[must_use]
 pub fn sign(key: &SigningKey, mut claims: v1::TicketClaims) -> v1::SignedTicket {
@@ -122,6 +141,18 @@ mod tests {
             forged.signature[at] ^= 1;
             assert!(verify(&forged, &[key.verifying_key()]).is_err(), "signature byte {at}");
         }
+    }
+
+    #[test]
+    fn each_ticket_has_a_handle_of_its_own() {
+        let ticket = sign(&key(1), claims());
+        let handle_of = handle(&ticket);
+        assert_eq!(handle_of, handle(&ticket.clone()));
+        assert!(handle_of.starts_with(HANDLE_PREFIX) && handle_of.len() == HANDLE_PREFIX.len() + 32);
+        let mut other = ticket.clone();
+        other.claims[0] ^= 1;
+        assert_ne!(handle(&other), handle_of);
+        assert_ne!(handle(&sign(&key(2), claims())), handle_of);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::places::Places;
 use crate::probe;
 use crate::seen::SeenTickets;
 use crate::spool::Spool;
+use crate::streams::HandedOver;
 use crate::temporary::Sessions;
 use crate::trust::Trust;
 use crate::upstream::Upstream;
@@ -53,6 +54,8 @@ pub struct Daemon {
     pub ledger: Ledger,
     /// Tickets that passed through.
     pub seen: SeenTickets,
+    /// Standard streams that wait for their runs.
+    pub streams: Arc<HandedOver>,
     /// Keys to verify them.
     pub keys: TicketKeys,
     /// Outcomes for the server.
@@ -90,6 +93,7 @@ impl Daemon {
             upstream,
             ledger,
             seen: SeenTickets::default(),
+            streams: Arc::default(),
             runs: Arc::new(Semaphore::new(MAX_RUNS)),
             gathering: Arc::new(Semaphore::new(MAX_GATHERING)),
             stop: CancellationToken::new(),

@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use portcullis_proto::metadata::AUTHORIZATION;
 use portcullis_proto::v1::decision_service_server::DecisionService;
 use portcullis_proto::v1::{
-    DecideRequest, DecideResponse, DecidedBy, Effect, ExplainRequest, ExplainResponse, Interactivity,
-    ListTicketKeysRequest, ListTicketKeysResponse, Mode, ReportOutcomeRequest, ReportOutcomeResponse, TicketClaims,
+    Agent, DecideRequest, DecideResponse, DecidedBy, Effect, ExplainRequest, ExplainResponse, Interactivity,
+    ListTicketKeysRequest, ListTicketKeysResponse, Mode, ReportOutcomeRequest, ReportOutcomeResponse, SandboxChoice,
+    SandboxInForce, TicketClaims, ToolCall, Workspace,
 };
 use prost::Message as _;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Request, Response, Status};
 
+use crate::choice;
 use crate::daemon::{Daemon, peer_uid};
 use crate::facts::{self, Gathered, Host};
 use crate::seen::Seen;
@@ -92,6 +94,57 @@ impl DecisionService for Edge {
 }
 
 impl Edge {
+    /// What all documents come to about the sandbox in a project, with the person's choice as it would be. Asked as an
+    /// explanation: it is recorded nowhere and grants nothing.
+    ///
+    /// # Errors
+    /// If the server cannot say.
+    pub async fn sandbox_in_force(
+        &self,
+        agent: MetadataValue<Ascii>,
+        uid: u32,
+        root: String,
+        choice: SandboxChoice,
+    ) -> Result<SandboxInForce, Status> {
+        let mut message = DecideRequest {
+            request_id: uuid::Uuid::now_v7().to_string(),
+            agent: Some(Agent {
+                name: "cli".to_owned(),
+                version: String::new(),
+            }),
+            workspace: Some(Workspace {
+                roots: vec![root.clone()],
+                cwd: root,
+                home: String::new(),
+            }),
+            call: Some(ToolCall {
+                tool_name: "Bash".to_owned(),
+                input_json: br#"{"command":"true"}"#.to_vec(),
+                tool_use_id: String::new(),
+            }),
+            ..DecideRequest::default()
+        };
+        self.gather(&mut message, uid).await?;
+        if let Some(facts) = &mut message.facts {
+            choice::suppose(&self.0.places, choice, &mut facts.documents);
+        }
+        let question = ExplainRequest { request: Some(message) };
+        let explained = self
+            .0
+            .upstream
+            .call(question, Some(agent), |mut client, request| async move {
+                client.explain(request).await
+            })
+            .await;
+        let explained = explained.map_err(|error| match error {
+            UpstreamError::Caller(status) => status,
+            UpstreamError::OutOfReach(_) | UpstreamError::Failing(_) => Status::unavailable(error.to_string()),
+        })?;
+        explained
+            .sandbox
+            .ok_or_else(|| Status::unavailable("the server does not say what holds: the team's policy cannot be read"))
+    }
+
     /// Replaces the facts of a message by this host's own.
     async fn gather(&self, message: &mut DecideRequest, uid: u32) -> Result<Option<Gathered>, Status> {
         message.facts = None;
@@ -164,13 +217,17 @@ impl Edge {
                     cwd,
                     roots,
                 },
+                ticket,
             );
         }
     }
 }
 
 /// The agent's token, passed on as it is, and the caller's uid.
-fn caller<T>(request: &Request<T>) -> Result<(MetadataValue<Ascii>, u32), Status> {
+///
+/// # Errors
+/// If the caller is another user, or has no token.
+pub fn caller<T>(request: &Request<T>) -> Result<(MetadataValue<Ascii>, u32), Status> {
     let uid = peer_uid(request)?;
     let token = request.metadata().get(AUTHORIZATION).cloned();
     let token = token.ok_or_else(|| Status::unauthenticated("no token: send `authorization: Bearer <agent token>`"))?;

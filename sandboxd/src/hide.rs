@@ -23,6 +23,8 @@ pub const MAX_MASKS: usize = 8_192;
 pub struct Person {
     /// Their home folder.
     pub home: Option<PathBuf>,
+    /// The home folder that their environment names, which may be another one: both are theirs.
+    pub other_home: Option<PathBuf>,
     /// The working directory, which the patterns of rules may start at.
     pub cwd: Option<PathBuf>,
     /// Folders that their variables name.
@@ -30,6 +32,15 @@ pub struct Person {
 }
 
 impl Person {
+    /// Their home folders, each once.
+    pub fn homes(&self) -> impl Iterator<Item = &PathBuf> {
+        let other = self
+            .other_home
+            .iter()
+            .filter(|other| self.home.as_ref() != Some(*other));
+        self.home.iter().chain(other)
+    }
+
     /// Takes what counts from an environment, given as names and values; the first of two with one name counts.
     #[must_use]
     pub fn with_variables(mut self, environment: impl Iterator<Item = (String, PathBuf)>) -> Self {

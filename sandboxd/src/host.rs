@@ -4,17 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portcullis_policy::facts::Launch;
-
+use portcullis_policy::sandbox::SandboxType;
 use portcullis_proto::v1::host_service_server::HostService;
 use portcullis_proto::v1::{
-    ApproveMcpServersRequest, ApproveMcpServersResponse, ListMcpServersRequest, ListMcpServersResponse,
-    ListTicketKeysRequest, ListTrustedProjectsRequest, ListTrustedProjectsResponse, McpServerStatus,
-    RevokeMcpServerRequest, RevokeMcpServerResponse, StatusRequest, StatusResponse, TrustProjectRequest,
-    TrustProjectResponse, UntrustProjectRequest, UntrustProjectResponse,
+    ApproveMcpServersRequest, ApproveMcpServersResponse, ChooseSandboxRequest, ChooseSandboxResponse,
+    GetSandboxRequest, GetSandboxResponse, ListMcpServersRequest, ListMcpServersResponse, ListTicketKeysRequest,
+    ListTrustedProjectsRequest, ListTrustedProjectsResponse, McpServerStatus, RevokeMcpServerRequest,
+    RevokeMcpServerResponse, SandboxChoice, StatusRequest, StatusResponse, TrustProjectRequest, TrustProjectResponse,
+    UntrustProjectRequest, UntrustProjectResponse,
 };
-use tonic::{Request, Response, Status};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::{Code, Request, Response, Status};
 
+use crate::choice;
 use crate::daemon::{Daemon, MAX_RUNS, peer_uid};
+use crate::edge::{Edge, caller};
 use crate::facts::mcp::{approval_on_wire, configured_in};
 use crate::facts::repository;
 use crate::mcp::{Configured, Place, configured};
@@ -204,6 +208,64 @@ impl HostService for Host {
         Ok(Response::new(RevokeMcpServerResponse {
             revoked: u32::try_from(revoked).unwrap_or(u32::MAX),
         }))
+    }
+
+    async fn get_sandbox(&self, request: Request<GetSandboxRequest>) -> Result<Response<GetSandboxResponse>, Status> {
+        let (agent, uid) = caller(&request)?;
+        let root = absolute(request.into_inner().root)?;
+        self.sandbox(agent, uid, root).await.map(Response::new)
+    }
+
+    async fn choose_sandbox(
+        &self,
+        request: Request<ChooseSandboxRequest>,
+    ) -> Result<Response<ChooseSandboxResponse>, Status> {
+        let (agent, uid) = caller(&request)?;
+        let message = request.into_inner();
+        let choice = SandboxChoice::try_from(message.choice)
+            .map_err(|_| Status::invalid_argument("invalid `choice`: is not known"))?;
+        let root = absolute(message.root)?;
+        if choice == SandboxChoice::Disabled {
+            // In every decision the team's word counts anyway; here it is said, instead of keeping what has no effect.
+            let edge = Edge(Arc::clone(&self.0));
+            let then = edge.sandbox_in_force(agent.clone(), uid, root.clone(), choice).await?;
+            let team = SandboxType::parse(&then.team_type);
+            if !then.team_type.is_empty() && team != Some(SandboxType::InsecureNone) {
+                return Err(Status::failed_precondition(format!(
+                    "the team's policy keeps the sandbox on (`sandbox.type`: `{}`)",
+                    then.team_type
+                )));
+            }
+        }
+        let daemon = Arc::clone(&self.0);
+        blocking(move || choice::keep(&daemon.places, choice))
+            .await?
+            .map_err(|error| Status::internal(format!("the choice cannot be kept: {error}")))?;
+        tracing::info!(choice = choice.as_str_name(), "the person has chosen about the sandbox");
+        let state = self.sandbox(agent, uid, root).await?;
+        Ok(Response::new(ChooseSandboxResponse { state: Some(state) }))
+    }
+}
+
+impl Host {
+    /// What the person has chosen, and what holds in a project. What cannot be found out is said.
+    async fn sandbox(&self, agent: MetadataValue<Ascii>, uid: u32, root: String) -> Result<GetSandboxResponse, Status> {
+        let daemon = Arc::clone(&self.0);
+        let chosen = blocking(move || choice::read(&daemon.places)).await?;
+        let choice = chosen.as_ref().copied().unwrap_or_default();
+        let edge = Edge(Arc::clone(&self.0));
+        let in_force = match edge.sandbox_in_force(agent, uid, root, choice).await {
+            Err(status) if status.code() == Code::Unauthenticated => return Err(status),
+            other => other.map_err(|status| status.message().to_owned()),
+        };
+        let failure = chosen.err().or_else(|| in_force.as_ref().err().cloned());
+        Ok(GetSandboxResponse {
+            choice: choice.into(),
+            in_force: in_force.ok(),
+            failure: failure.unwrap_or_default(),
+            enforcement: Some(self.0.capability().await),
+            file: choice::file(&self.0.places).to_string_lossy().into_owned(),
+        })
     }
 }
 

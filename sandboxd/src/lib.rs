@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod caches;
+pub mod choice;
 pub mod daemon;
 pub mod durable;
 pub mod edge;
@@ -25,6 +26,7 @@ pub mod scrub;
 pub mod seen;
 pub mod serve;
 pub mod spool;
+pub mod streams;
 pub mod sys;
 pub mod temporary;
 pub mod trust;

@@ -39,7 +39,7 @@ pub async fn probe(places: &Places) -> Result<Enforcement, String> {
         accept_partial: true,
         ..Spec::default()
     };
-    let mut launched = launch(&launcher, &spec, None, None)
+    let mut launched = launch(&launcher, &spec, None, None, None)
         .map_err(|error| format!("cannot start `{}`: {error}", launcher.display()))?;
     let mut enforcement = None;
     while let Some(event) = launched.reports.next().await.map_err(|error| error.to_string())? {

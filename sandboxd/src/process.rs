@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use prost::Message as _;
 
 use crate::launch::spec::{Event, MAX_REPORT_BYTES, Spec, next_report};
+use crate::streams::Streams;
 use crate::sys::process::inherit;
 
 /// A launcher that was started.
@@ -80,11 +81,18 @@ impl Control {
 }
 
 /// Starts the launcher. It holds the run's note, if there is one, until its sandbox has ended. `filter` is its end of the
-/// socket to the network filter, which a specification with a filtered network needs.
+/// socket to the network filter, which a specification with a filtered network needs. The command gets `streams`, or pipes to
+/// this process without any.
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn launch(launcher: &Path, spec: &Spec, filter: Option<OwnedFd>, note: Option<File>) -> io::Result<Launched> {
+pub fn launch(
+    launcher: &Path,
+    spec: &Spec,
+    filter: Option<OwnedFd>,
+    note: Option<File>,
+    streams: Option<Streams>,
+) -> io::Result<Launched> {
     let spec_fd = memfd_create("portcullis-spec", MemfdFlags::CLOEXEC)?;
     let mut file = File::from(spec_fd);
     file.write_all(&spec.encode_to_vec())?;
@@ -92,13 +100,14 @@ pub fn launch(launcher: &Path, spec: &Spec, filter: Option<OwnedFd>, note: Optio
     let (reports, status) = pipe_with(PipeFlags::CLOEXEC)?;
     let (control, signals) = pipe_with(PipeFlags::CLOEXEC)?;
     let mut command = std::process::Command::new(launcher);
-    command
-        .arg("run")
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.arg("run").env_clear().current_dir("/");
+    match streams {
+        Some(Streams { stdin, stdout, stderr }) => command.stdin(stdin).stdout(stdout).stderr(stderr),
+        None => command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    };
     let mut descriptors = vec![OwnedFd::from(file), status, control];
     descriptors.extend(filter);
     descriptors.extend(note.map(OwnedFd::from));
@@ -106,7 +115,7 @@ pub fn launch(launcher: &Path, spec: &Spec, filter: Option<OwnedFd>, note: Optio
     let mut command = Command::from(command);
     command.kill_on_drop(true);
     let mut child = command.spawn()?;
-    // The child has its own copies; ours would keep the reports from ending.
+    // The child has its own copies; ours would keep the reports, and the caller's streams, from ending.
     drop(command);
     Ok(Launched {
         reports: Reports {

@@ -19,14 +19,16 @@ use std::time::Duration;
 
 use portcullis_policy::network::NetworkRules;
 use portcullis_proto::v1::sandbox_service_server::SandboxService;
-use portcullis_proto::v1::{CapabilitiesRequest, CapabilitiesResponse, RunRequest, RunResponse, RunStart, run_request};
+use portcullis_proto::v1::{
+    CapabilitiesRequest, CapabilitiesResponse, RunRequest, RunResponse, RunStart, RunStarted, run_request,
+};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::daemon::{Daemon, peer_uid};
 use crate::hide::Person;
-use crate::launch::spec::Spec;
+use crate::launch::spec::{Layout, Spec};
 use crate::ledger::RedeemError;
 use crate::prepare::{Extras, prepare};
 use crate::protect::note::Note;
@@ -64,8 +66,25 @@ impl SandboxService for Sandbox {
         let Some(run_request::Message::Start(start)) = first.and_then(|first| first.message) else {
             return Err(Status::invalid_argument("invalid `message`: the first must be `start`"));
         };
-        let (order, claims) = self.order(start, uid).await?;
+        let streams = match start.streams.as_slice() {
+            [] => None,
+            name => Some(daemon.streams.take(name).ok_or_else(|| {
+                Status::failed_precondition("the standard streams of this run were not handed over, or too long ago")
+            })?),
+        };
+        let (mut order, claims) = self.order(start, uid).await?;
+        let output_bytes = claims
+            .profile
+            .as_ref()
+            .and_then(|profile| profile.limits)
+            .map_or(0, |limits| limits.output_bytes);
+        if streams.is_some() && output_bytes > 0 {
+            let line = "output: it goes straight to the caller's own streams, uncounted";
+            order.spec.unheld_limits.push(line.to_owned());
+        }
         let run = stream::Run {
+            streams,
+            started: order.started.clone(),
             daemon: Arc::clone(daemon),
             decision_id: claims.decision_id.clone(),
             timeout: claims
@@ -73,11 +92,7 @@ impl SandboxService for Sandbox {
                 .as_ref()
                 .and_then(|profile| profile.timeout)
                 .map(duration),
-            output_bytes: claims
-                .profile
-                .as_ref()
-                .and_then(|profile| profile.limits)
-                .map_or(0, |limits| limits.output_bytes),
+            output_bytes,
             order,
         };
         let (to_caller, responses) = mpsc::channel(WAITING_MESSAGES);
@@ -108,23 +123,34 @@ struct Order {
     plan: crate::protect::Plan,
     network: Option<NetworkRules>,
     note: Note,
-    /// Names of variables that were kept out because they look like secrets.
-    removed_variables: Vec<String>,
+    /// What to say of the set-up.
+    started: RunStarted,
     belongings: Option<Belongings>,
 }
 
 impl Sandbox {
     /// Everything between the caller's wish and the launch. The ticket is used up when this returns.
-    async fn order(&self, start: RunStart, uid: u32) -> Result<(Order, portcullis_proto::v1::TicketClaims), Status> {
+    async fn order(
+        &self,
+        mut start: RunStart,
+        uid: u32,
+    ) -> Result<(Order, portcullis_proto::v1::TicketClaims), Status> {
         let daemon = Arc::clone(&self.0);
-        let signed = start
-            .ticket
-            .as_ref()
-            .ok_or_else(|| Status::invalid_argument("invalid `ticket`: is missing"))?;
-        let claims = daemon.keys.verify(signed).await.map_err(Refusal::from)?;
+        let by_handle = !start.handle.is_empty();
+        let signed = match (start.ticket.take(), by_handle) {
+            (Some(signed), false) => signed,
+            (None, true) => daemon.seen.of_handle(&start.handle).ok_or(Refusal::UnknownHandle)?,
+            (Some(_), true) => return Err(Status::invalid_argument("invalid `handle`: there is a `ticket` too")),
+            (None, false) => return Err(Status::invalid_argument("invalid `ticket`: is missing")),
+        };
+        let claims = daemon.keys.verify(&signed).await.map_err(Refusal::from)?;
+        if by_handle {
+            checks::name_the_same_folder(&daemon, &claims, &mut start).await?;
+        }
         let checked = checks::check(&daemon, &claims, &start, uid)?;
         let profile = claims.profile.clone().unwrap_or_default();
         let environment = environment::filtered(&start, &profile.environment, &daemon.search_path)?;
+        let describe = start.describe;
         let removed_variables = environment::removed(&start.environment);
         let permission = claims.clone();
         let work = move || -> Result<Order, Status> {
@@ -136,6 +162,7 @@ impl Sandbox {
                 own_files: daemon.places.own_files(),
                 person: Person {
                     home: daemon.places.home.clone(),
+                    other_home: environment::home(&start.environment),
                     cwd: Some(PathBuf::from(&start.cwd)),
                     variables: Vec::new(),
                 }
@@ -149,6 +176,14 @@ impl Sandbox {
                     "too many outcomes wait for the server to be recorded",
                 ));
             }
+            let started = RunStarted {
+                removed_variables,
+                ..if describe {
+                    described(&prepared.layout)
+                } else {
+                    RunStarted::default()
+                }
+            };
             let belongings = Belongings::get(&daemon, &permission, &profile, &mut prepared.layout)?;
             // INVARIANT: from here on the ticket is used, whatever happens; the launch comes after.
             daemon.ledger.redeem(checked.id).map_err(|error| match error {
@@ -178,7 +213,7 @@ impl Sandbox {
                 plan: prepared.plan,
                 network: prepared.network,
                 note,
-                removed_variables,
+                started,
                 belongings: Some(belongings),
             })
         };
@@ -186,6 +221,28 @@ impl Sandbox {
             .await
             .map_err(|_| Status::internal("the work was interrupted"))??;
         Ok((order, claims))
+    }
+}
+
+/// Most paths of one kind that are told.
+const MAX_TOLD: usize = 300;
+
+/// What of the file tree is worth telling, in lists that stay short.
+fn described(layout: &Layout) -> RunStarted {
+    let mut left_out = 0;
+    let mut told = |paths: &[Vec<u8>]| -> Vec<String> {
+        left_out += paths.len().saturating_sub(MAX_TOLD);
+        let paths = paths.iter().take(MAX_TOLD);
+        paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+    };
+    let (writable_paths, protected_paths, hidden_paths) =
+        (told(&layout.read_write), told(&layout.protected), told(&layout.masked));
+    RunStarted {
+        writable_paths,
+        protected_paths,
+        hidden_paths,
+        left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
+        ..RunStarted::default()
     }
 }
 

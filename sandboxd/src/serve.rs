@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use portcullis_proto::MAX_REQUEST_BYTES;
 use portcullis_proto::address::InvalidAddress;
+use portcullis_proto::streams::socket_beside;
 use portcullis_proto::v1::decision_service_server::DecisionServiceServer;
 use portcullis_proto::v1::host_service_server::HostServiceServer;
 use portcullis_proto::v1::sandbox_service_server::SandboxServiceServer;
@@ -28,8 +29,8 @@ use crate::limits::cgroup::Delegated;
 use crate::places::{PlaceError, Places};
 use crate::protect::note;
 use crate::run::Sandbox;
-use crate::temporary;
 use crate::upstream::Upstream;
+use crate::{streams, temporary};
 
 /// Longest wait for calls and runs to end.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -111,6 +112,8 @@ pub struct Bound {
     /// Its socket.
     pub socket: PathBuf,
     listener: UnixListener,
+    /// The socket for streams beside it.
+    streams: UnixListener,
     /// Held while it lives: one daemon per data directory.
     _lock: File,
 }
@@ -151,6 +154,10 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
         path: socket.clone(),
         source,
     })?;
+    let beside = socket_beside(&socket);
+    let streams = listen(&beside)
+        .await
+        .map_err(|source| ServeError::Socket { path: beside, source })?;
     let mut daemon = Daemon::open(places, host_id, upstream, ledger);
     daemon.cgroup = tokio::task::spawn_blocking(Delegated::take)
         .await
@@ -165,6 +172,7 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
         daemon,
         socket,
         listener,
+        streams,
         _lock: lock,
     })
 }
@@ -179,6 +187,7 @@ impl Bound {
             daemon,
             socket,
             listener,
+            streams,
             _lock,
         } = self;
         let stop = daemon.stop.clone();
@@ -189,6 +198,7 @@ impl Bound {
         // Probed now, so that the first decision does not wait for it.
         let probing = Arc::clone(&daemon);
         let probe = tokio::spawn(async move { probing.capability().await });
+        let receiving = tokio::spawn(streams::receive(streams, Arc::clone(&daemon.streams), stop.clone()));
         let unused = Arc::clone(&daemon);
         let clearing = tokio::spawn(async move {
             loop {
@@ -216,6 +226,7 @@ impl Bound {
         };
         stop.cancel();
         clearing.abort();
+        receiving.abort();
         // Every run holds a permit until its outcome is kept.
         let all = u32::try_from(crate::daemon::MAX_RUNS).unwrap_or(u32::MAX);
         let _ = tokio::time::timeout(DRAIN, daemon.runs.acquire_many(all)).await;
@@ -225,6 +236,7 @@ impl Bound {
         delivered.cancel();
         let _ = tokio::time::timeout(DRAIN, delivery).await;
         let _ = tokio::fs::remove_file(&socket).await;
+        let _ = tokio::fs::remove_file(socket_beside(&socket)).await;
         served.map_err(ServeError::from)
     }
 }

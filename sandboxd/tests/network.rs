@@ -186,7 +186,7 @@ impl Sandbox {
         let (ours, theirs) = network::pair().unwrap();
         let filter = Filter::start(ours, rules, Arc::clone(&names) as Arc<dyn Lookup>);
         let launcher = Path::new(env!("CARGO_BIN_EXE_portcullis-launch"));
-        let mut launched = launch(launcher, &spec, Some(theirs), None).unwrap();
+        let mut launched = launch(launcher, &spec, Some(theirs), None, None).unwrap();
         drop(launched.stdin.take());
         let mut out = String::new();
         let (mut stdout, mut stderr) = (launched.stdout.take().unwrap(), launched.stderr.take().unwrap());

@@ -11,11 +11,12 @@
 //! call delays neither the network nor more than its share of the others.
 
 mod snapshot;
+mod trial;
 
 use std::{sync::Arc, time::Duration};
 
 use portcullis_policy::{
-    Decision, EffectiveRuleset, Mode, Obligation, Request, Verdict,
+    Decision, EffectiveRuleset, Mode, Obligation, PolicyDocument, Request, Verdict,
     decision::FailureVerdict,
     evaluate,
     evaluate::classifier_matters,
@@ -117,6 +118,8 @@ struct Judged {
     answer: v1::DecideResponse,
     /// Where it was wanted, and there was a policy to decide by.
     explanation: Option<Box<Explanation>>,
+    /// What the documents come to about the sandbox; `None` if there was no policy to decide by.
+    in_force: Option<v1::SandboxInForce>,
 }
 
 impl Decider {
@@ -160,6 +163,7 @@ impl Decider {
             record,
             mut answer,
             explanation: _,
+            in_force: _,
         } = judged;
         let decision_id = record.decision_id.clone();
         match self.record(record, arrival + self.options.deadline).await {
@@ -201,6 +205,7 @@ impl Decider {
             agent_message: answer.agent_message,
             suggested_rules: answer.suggested_rules,
             policy_version: answer.policy_version,
+            sandbox: judged.in_force,
             ..Default::default()
         };
         if let Some(explanation) = &judged.explanation {
@@ -334,6 +339,9 @@ impl Decider {
         let masked = question.host.as_ref().map_or(&[][..], |host| &host.masked_paths);
         let timeout = question.execution.as_ref().and_then(|execution| execution.timeout);
         answer.sandbox = sandbox.map(|sandbox| convert::profile(workspace, sandbox, masked, timeout));
+        if let (Some(profile), true) = (&mut answer.sandbox, question.trial.is_some()) {
+            trial::open_environment(profile);
+        }
         if let (Some(execution), Some(host)) = (&question.execution, &question.host) {
             let claims = v1::TicketClaims {
                 decision_id: answer.decision_id.clone(),
@@ -374,6 +382,9 @@ struct Judgement {
 
 impl Judgement {
     fn run(mut self) -> Judged {
+        if let Some(tried) = self.question.trial.clone() {
+            return self.try_out(tried);
+        }
         let compiled = self.snapshots.compile(&self.policy, &self.question);
         if let Ok(compiled) = &compiled
             && let Some(mode) = compiled.ruleset.default_mode()
@@ -397,6 +408,10 @@ impl Judgement {
             .as_ref()
             .ok()
             .map(|compiled| compiled.ruleset.sandbox().clone());
+        let in_force = compiled
+            .as_ref()
+            .ok()
+            .map(|compiled| trial::in_force(&compiled.ruleset, &self.policy));
         let decision = match compiled {
             Ok(compiled) if compiled.faults.is_empty() => {
                 (self.judges.evaluator)(&compiled.ruleset, &self.question.request)
@@ -417,8 +432,24 @@ impl Judgement {
         Judged {
             explanation,
             sandbox,
+            in_force,
             ..judged
         }
+    }
+
+    /// A command that is tried in a sandbox: nobody judges it, the team may forbid it, and it is on record.
+    fn try_out(self, tried: PolicyDocument) -> Judged {
+        let (decision, sandbox) = trial::decide(&self.question, &self.policy, tried);
+        let judged = judged_as(
+            &self.permit,
+            &self.keys,
+            self.question,
+            &decision,
+            self.policy.version,
+            self.arrival,
+            Input::Redacted,
+        );
+        Judged { sandbox, ..judged }
     }
 
     /// Adds to the question what is known of its session, and what the classifier says.
@@ -516,6 +547,7 @@ fn judged_as(
         record,
         answer,
         explanation: None,
+        in_force: None,
     }
 }
 

@@ -8,6 +8,7 @@ pub struct Policy {
     allow: Vec<String>,
     ask: Vec<String>,
     deny: Vec<String>,
+    sandbox: Option<serde_json::Value>,
 }
 
 impl Policy {
@@ -38,10 +39,20 @@ impl Policy {
         self
     }
 
+    /// Says something about the sandbox: the section `sandbox`.
+    #[must_use]
+    pub fn sandbox(mut self, section: serde_json::Value) -> Self {
+        self.sandbox = Some(section);
+        self
+    }
+
     /// The text.
     #[must_use]
     pub fn text(&self) -> String {
-        let document = json!({"permissions": {"allow": self.allow, "ask": self.ask, "deny": self.deny}});
+        let mut document = json!({"permissions": {"allow": self.allow, "ask": self.ask, "deny": self.deny}});
+        if let (Some(sandbox), Some(document)) = (&self.sandbox, document.as_object_mut()) {
+            document.insert("sandbox".to_owned(), sandbox.clone());
+        }
         format!("// Written by a test.\n{document:#}\n")
     }
 }

@@ -49,7 +49,7 @@ impl Stack {
         let mut request = self.bash(&portcullis_policy::shell::quote(argv));
         request.execution = Some(v1::Execution {
             argv: argv.iter().map(|word| (*word).to_owned()).collect(),
-            timeout: None,
+            ..v1::Execution::default()
         });
         request
     }

@@ -78,6 +78,7 @@ impl Stack {
             argv: argv.iter().map(|word| (*word).to_owned()).collect(),
             cwd: self.project().to_str().unwrap().to_owned(),
             environment: Vec::new(),
+            ..RunStart::default()
         };
         (answer, start)
     }

@@ -9,9 +9,11 @@ use portcullis_client::{ConnectError, HostOptions, Mode, Places, ServerOptions, 
 use portcullis_policy::Verdict;
 
 use super::{
+    exec::ExecArgs,
     failure::Failure,
     mcp::McpCommand,
     policy::{ImportArgs, LintArgs, TestArgs},
+    sandbox::SandboxCommand,
 };
 
 /// Decides whether a tool call of a coding agent may run, and runs allowed commands in a sandbox.
@@ -19,7 +21,7 @@ use super::{
 #[command(name = "portcullis", version, arg_required_else_help = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or invalid input, 5 portcullis-sandboxd or \
-    portcullis-server cannot be reached or cannot decide. `decide`, `run` and `hook` have codes of their own: see their \
+    portcullis-server cannot be reached or cannot decide. `decide`, `run`, `exec`, `sandbox` and `hook` have codes of their own: see their \
     help.\n\nEnvironment: PORTCULLIS_DATA_DIR (data directory), PORTCULLIS_SERVER (the server's address), NO_COLOR."
 )]
 pub(crate) struct Cli {
@@ -35,6 +37,10 @@ pub(crate) enum Command {
     Decide(DecideArgs),
     Explain(ExplainArgs),
     Run(RunArgs),
+    Exec(ExecArgs),
+    /// Tries policies of the sandbox, and keeps your choice whether it stands for questions.
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
     /// Pushes, reads and tests policies.
     #[command(subcommand)]
     Policy(PolicyCommand),
@@ -219,6 +225,9 @@ pub(crate) struct DecideArgs {
     /// Only explain, as `explain` does: nothing is recorded and nothing granted.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Get a ticket too, if it is allowed: `portcullis exec --ticket` then runs exactly this command once, in its sandbox.
+    #[arg(long, conflicts_with_all = ["explain", "tool"])]
+    pub(crate) ticket: bool,
     #[command(flatten)]
     pub(crate) call: CallArgs,
 }
@@ -280,7 +289,7 @@ pub(crate) struct PlaceArgs {
 
 /// Runs a command in the sandbox, if it is allowed.
 ///
-/// Standard input, output and error are passed through, as are the signals INT, TERM, HUP, QUIT and WINCH. The words are
+/// Standard input, output and error are passed through, as are the signals INT, TERM, HUP, QUIT, WINCH, USR1, USR2 and TSTP. The words are
 /// run as they are; for a shell line write `sh -c '…'`.
 #[derive(Debug, Args)]
 #[command(
@@ -516,7 +525,7 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Reads `90s`, `5m`, `1h`, `7d`, `2w`; a bare number is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let fault = || format!("`{text}` is not a time such as 90s, 5m, 1h or 7d");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let number: u64 = digits.parse().map_err(|_| fault())?;

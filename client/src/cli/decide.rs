@@ -4,6 +4,7 @@ use std::{ffi::OsString, fmt::Write as _};
 
 use portcullis_client::{Answer, DecidedBy, Host, HostOptions, Question, RuleRef, TraceEntry, Verdict};
 use portcullis_policy::{redact, shell};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
@@ -16,7 +17,19 @@ use super::{
 /// Column at which the reason of a line begins, counted from the verdict.
 const COLUMN: usize = 34;
 
-pub(crate) async fn main(command: &CallArgs, explain: bool, host: &HostArgs) -> Result<u8, Failure> {
+/// What is wanted of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// The decision.
+    Decision,
+    /// The decision, and a ticket with it.
+    Ticket,
+    /// What it would be, and why.
+    Explanation,
+}
+
+pub(crate) async fn main(command: &CallArgs, wish: Wish, host: &HostArgs) -> Result<u8, Failure> {
+    let explain = wish == Wish::Explanation;
     let place = command.place.find()?;
     let (mut question, shown) = match (&command.tool, &command.input) {
         (Some(tool), Some(text)) => {
@@ -24,6 +37,11 @@ pub(crate) async fn main(command: &CallArgs, explain: bool, host: &HostArgs) -> 
                 .map_err(|error| Failure::usage_text(format!("`--input` is not a JSON object: {error}")))?;
             let shown = format!("{tool} {}", redact::json(&Value::Object(input.clone())));
             (Question::tool(&command.agent, &place.cwd, tool, input), shown)
+        }
+        _ if wish == Wish::Ticket => {
+            let argv = words(&command.argv)?;
+            let shown = redact::text(&shell::quote(&argv));
+            (Question::command(&command.agent, &place.cwd, argv, None), shown)
         }
         _ => {
             let line = line(&command.argv)?;
@@ -39,14 +57,30 @@ pub(crate) async fn main(command: &CallArgs, explain: bool, host: &HostArgs) -> 
     } else {
         host.decide(&question).await?
     };
+    let handle = answer.permit().map(portcullis_client::Permit::handle);
     match command.format {
-        Format::Json => output::json(&answer)?,
+        Format::Json => output::json(&WithTicket {
+            answer: &answer,
+            ticket: handle.as_deref(),
+        })?,
         Format::Text => match &answer.explanation {
             Some(explanation) => output::text(&explain::text(&answer, explanation, &shown))?,
-            None => output::text(&text(&answer, &shown))?,
+            None => {
+                let ticket = handle.map(|handle| format!("      ticket: {handle}\n"));
+                output::text(&(text(&answer, &shown) + &ticket.unwrap_or_default()))?
+            }
         },
     };
     Ok(code(&answer, explain))
+}
+
+/// An answer with the handle of its ticket.
+#[derive(Serialize)]
+struct WithTicket<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ticket: Option<&'a str>,
 }
 
 /// The words of a command, or a shell line where a single word holds blanks.

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt::Write as _, io, io::Write as _};
 
-use portcullis_client::{CallError, ConnectError, FailureClass, token::TokenError};
+use portcullis_client::{CallError, ConnectError, FailureClass, host::RunError, token::TokenError};
 
 use super::output::printable;
 
@@ -213,6 +213,15 @@ impl From<CallError> for Failure {
             kind,
             error: Box::new(error),
             help: None,
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Connect(error) => error.into(),
+            RunError::Call(error) => error.into(),
         }
     }
 }

@@ -185,6 +185,17 @@ impl v1::host_service_server::HostService for Service {
         let revoked = u32::from(request.into_inner().name == "github");
         Ok(Response::new(v1::RevokeMcpServerResponse { revoked }))
     }
+
+    async fn get_sandbox(&self, _: Request<v1::GetSandboxRequest>) -> Result<Response<v1::GetSandboxResponse>, Status> {
+        Err(Status::unimplemented("played against the real programs only"))
+    }
+
+    async fn choose_sandbox(
+        &self,
+        _: Request<v1::ChooseSandboxRequest>,
+    ) -> Result<Response<v1::ChooseSandboxResponse>, Status> {
+        Err(Status::unimplemented("played against the real programs only"))
+    }
 }
 
 type Replies = Pin<Box<dyn Stream<Item = Result<v1::RunResponse, Status>> + Send>>;
@@ -285,6 +296,17 @@ impl v1::sandbox_service_server::SandboxService for Service {
                 "flood" => while send(Out::Stdout(vec![b'y'; 32 * 1024])).await.is_ok() {},
                 "vanish" => {
                     let _ = send(Out::Stdout(b"half".to_vec())).await;
+                }
+                "unlimited" => {
+                    let _ = send(Out::Exit(v1::Outcome {
+                        end: Some(End::ExitCode(0)),
+                        enforcement: Some(v1::Enforcement {
+                            unheld_limits: vec!["processes: nobody counts them".into()],
+                            ..Default::default()
+                        }),
+                        ..Default::default()
+                    }))
+                    .await;
                 }
                 "not-started" => {
                     let _ = send(exit(End::NotStarted("no such program".into()))).await;

@@ -418,6 +418,11 @@ pub(crate) const SANDBOX: Section = section(
             "always",
             Shape::Boolean,
             "Every allowed command runs in the sandbox. A `true` of any layer wins.",
+        ),
+        team(
+            "allowTrials",
+            Shape::Boolean,
+            "`false`: nobody tries policies with `portcullis sandbox run`.",
         )
     ),
 );

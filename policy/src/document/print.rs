@@ -181,6 +181,7 @@ impl PolicyDocument {
             "sandbox" => Node::section(&keys::SANDBOX, true, |key| match key.name {
                 "autoAllowIfSandboxed" => settings.auto_allow_if_sandboxed.map(Node::boolean),
                 "always" => settings.run.sandbox_always.then(|| Node::boolean(true)),
+                "allowTrials" => settings.run.trials_forbidden.then(|| Node::boolean(false)),
                 name => sandbox::key(&settings.sandbox, name),
             })
             .unless_empty(),
@@ -456,7 +457,7 @@ mod tests {
         "modes": { "permitted": ["plan"], "auto": false },
         "locks": { "managedRulesOnly": true },
         "sandbox": {
-            "autoAllowIfSandboxed": false, "always": true, "type": "workspace_readonly",
+            "autoAllowIfSandboxed": false, "always": true, "allowTrials": false, "type": "workspace_readonly",
             "additionalReadwritePaths": ["a"], "additionalReadonlyPaths": ["b"], "denyRead": ["c"],
             "disableTmpWrite": true, "shareTmp": false, "enableSharedBuildCache": true, "allowRootOwner": false,
             "networkMode": "allow_all", "networkPolicy": { "default": "deny", "allow": [], "deny": ["10.0.0.0/8"] }

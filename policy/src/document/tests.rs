@@ -124,6 +124,11 @@ fn layers_say_only_what_is_theirs() {
             "only counts in team policy",
         ),
         (
+            r#"{"sandbox": {"allowTrials": false}}"#,
+            Layer::User,
+            "only counts in team policy",
+        ),
+        (
             r#"{"locks": {"managedRulesOnly": true}}"#,
             Layer::Project,
             "only counts in team policy",

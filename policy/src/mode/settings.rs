@@ -14,6 +14,8 @@ pub struct RunSettings {
     pub auto: Option<bool>,
     /// Whether every allowed command runs in the sandbox.
     pub sandbox_always: bool,
+    /// Whether nobody may try policies of the sandbox.
+    pub trials_forbidden: bool,
     /// The protections.
     pub protections: [Option<bool>; 3],
 }
@@ -80,6 +82,7 @@ impl RunSettings {
         Self {
             auto: self.auto.filter(|on| !on),
             sandbox_always: self.sandbox_always,
+            trials_forbidden: self.trials_forbidden,
             protections: self.protections.map(|on| on.filter(|on| *on)),
         }
     }
@@ -91,6 +94,7 @@ pub struct RunPolicy {
     auto_on: bool,
     auto_off: bool,
     sandbox_always: bool,
+    trials_forbidden: bool,
     protections_on: [bool; 3],
     protections_off: [bool; 3],
 }
@@ -102,6 +106,7 @@ impl RunPolicy {
         self.auto_on |= settings.auto == Some(true) && widens;
         self.auto_off |= settings.auto == Some(false);
         self.sandbox_always |= settings.sandbox_always;
+        self.trials_forbidden |= settings.trials_forbidden;
         let slots = self.protections_on.iter_mut().zip(&mut self.protections_off);
         for ((on, off), said) in slots.zip(settings.protections) {
             *on |= said == Some(true);
@@ -119,6 +124,12 @@ impl RunPolicy {
     #[must_use]
     pub fn sandbox_always(&self) -> bool {
         self.sandbox_always
+    }
+
+    /// Whether commands may be tried in a sandbox of the person's own description, unjudged.
+    #[must_use]
+    pub fn trials_allowed(&self) -> bool {
+        !self.trials_forbidden
     }
 
     /// Whether a protection is on in a mode: in Cursor's unless it is switched off, in the others if it is switched on.

@@ -7,10 +7,11 @@ mod json;
 use std::{fmt, time::Duration};
 
 use portcullis_policy::{
-    AbsPath, Action, EffectiveRuleset, Fault, PolicyDocument, Request, ToolCall,
+    AbsPath, Action, DocumentOrigin, EffectiveRuleset, Fault, Layer, PolicyDocument, Request, ToolCall,
     call::{normalise, working_directory},
     mode::Session,
     request::Workspace,
+    sandbox::SandboxType,
     shell,
 };
 use uuid::Uuid;
@@ -64,6 +65,8 @@ pub struct Question {
     pub session_document: Option<PolicyDocument>,
     /// The command the host is to run; `None` if the caller only asks.
     pub execution: Option<Execution>,
+    /// The sandbox policy that the command is to be tried under, unjudged; `None` if it is to be judged.
+    pub trial: Option<PolicyDocument>,
     /// What the host said about itself; `None` if no host vouched for the call.
     pub host: Option<HostClaims>,
 }
@@ -138,6 +141,8 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
     let plan_file = check::optional_path("plan_file", &plan_file, check::MAX_PATH)?;
     let interactivity = interactivity_from_wire(interactivity)?;
     let session_document = session_rules.map(session_document).transpose()?.flatten();
+    let tried = execution.as_ref().is_some_and(|execution| execution.trial);
+    let trial = tried.then(|| tried_policy(&call)).transpose()?;
     let execution = execution.map(|wire| execution_of(wire, &call)).transpose()?;
     let (mut facts, host) = facts::facts(facts, vouching)?;
     facts.failures.extend(other_folder(&agent.name, &call, &workspace)?);
@@ -163,6 +168,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
         raw_input: wire_call.input_json,
         session_document,
         execution,
+        trial,
         host,
     })
 }
@@ -289,9 +295,34 @@ fn fault_text(fault: &Fault) -> String {
     }
 }
 
+/// Under which key of a call's input the policy to be tried stands.
+const TRIED: &str = "sandbox";
+
+/// The sandbox policy that a command is to be tried under: what the call's input says, so that it is on record with it.
+fn tried_policy(call: &ToolCall) -> Result<PolicyDocument, InvalidMessage> {
+    let field = "call.input_json.sandbox";
+    let Some(policy) = call.input.get(TRIED) else {
+        return Err(InvalidMessage::new(field, "is missing: it is the policy to be tried"));
+    };
+    let origin = DocumentOrigin {
+        layer: Layer::User,
+        name: "the policy that is tried".to_owned(),
+        folder: None,
+    };
+    let document = PolicyDocument::parse_sandbox_file(&policy.to_string(), origin).map_err(|faults| {
+        let fault = faults.first().map_or_else(|| "cannot be read".to_owned(), fault_text);
+        InvalidMessage::new(field, fault)
+    })?;
+    if document.settings.sandbox.kind == Some(SandboxType::InsecureNone) {
+        let fault = "asks for no sandbox at all (`insecure_none`): run the command itself";
+        return Err(InvalidMessage::new(field, fault));
+    }
+    Ok(document)
+}
+
 /// The command to run: exactly what the call says.
 fn execution_of(wire: v1::Execution, call: &ToolCall) -> Result<Execution, InvalidMessage> {
-    let v1::Execution { argv, timeout } = wire;
+    let v1::Execution { argv, timeout, .. } = wire;
     check::count("execution.argv", &argv, MAX_WORDS)?;
     match argv.first() {
         None => {

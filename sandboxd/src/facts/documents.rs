@@ -10,6 +10,7 @@ use portcullis_policy::{DocumentOrigin, PolicyDocument};
 use portcullis_proto::v1::{Agent, DocumentFormat, HostDocument, Layer};
 
 use super::agents::{self, Base, Place};
+use crate::choice;
 use crate::places::Places;
 
 /// Most files of one folder of an agent's rules. Nobody keeps more by hand; reading thousands would delay every call.
@@ -32,6 +33,7 @@ pub fn read(places: &Places, caller: Caller<'_>, failures: &mut Vec<String>) -> 
     let mut wanted = vec![
         (Layer::User, places.config.join("policy.jsonc"), None, Native),
         (Layer::User, places.config.join("sandbox.json"), None, SandboxFile),
+        (Layer::User, choice::file(places), None, SandboxFile),
     ];
     if let Some(project) = caller.project {
         let folder = project.join(".portcullis");

@@ -73,7 +73,7 @@ fn places(path: &str, person: &Person) -> Vec<PathBuf> {
     let Some(rest) = path.strip_prefix("~/") else {
         return vec![PathBuf::from(path)];
     };
-    let mut places: Vec<PathBuf> = person.home.iter().map(|home| home.join(rest)).collect();
+    let mut places: Vec<PathBuf> = person.homes().map(|home| home.join(rest)).collect();
     for entry in hidden_places().into_iter().flat_map(|table| &table.elsewhere) {
         let Some(below) = path
             .strip_prefix(entry.folder.as_str())

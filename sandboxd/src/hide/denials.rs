@@ -45,22 +45,34 @@ pub fn find(
     let mut folders: Vec<PathBuf> = roots.iter().chain(read_write).cloned().collect();
     outermost(&mut folders);
     let mut beginnings: Vec<Beginning> = Vec::new();
-    let (named, real) = anchors(root, person);
+    let mut anchored: Vec<_> = person.homes().map(|home| anchors(root, Some(home), person)).collect();
+    if anchored.is_empty() {
+        anchored.push(anchors(root, None, person));
+    }
     for denial in denials {
         let text = read_denial(denial).ok_or(Unpreparable::Unknown("read_denials"))?;
-        let mut spellings = vec![(text.clone(), &named)];
-        let folder_really = text.folder.as_ref().map(really);
-        if named != real || folder_really != text.folder {
-            let text = portcullis_policy::path::DenialText {
-                folder: folder_really,
-                ..text
-            };
-            spellings.push((text, &real));
+        let mut spellings = Vec::new();
+        // A second home folder is another place for what starts at one, and for nothing else.
+        let places = if text.pattern.starts_with('~') {
+            anchored.len()
+        } else {
+            1
+        };
+        for (named, real) in anchored.iter().take(places) {
+            spellings.push((text.clone(), named));
+            let folder_really = text.folder.as_ref().map(really);
+            if named != real || folder_really != text.folder {
+                let text = portcullis_policy::path::DenialText {
+                    folder: folder_really,
+                    ..text.clone()
+                };
+                spellings.push((text, real));
+            }
         }
         for (text, anchors) in spellings {
             let read = ReadDenial::parse(&text, anchors).map_err(|_| Unpreparable::Unknown("read_denials"))?;
             let places = read.beginnings();
-            if places.is_empty() && named.home.is_none() && text.pattern.starts_with('~') {
+            if places.is_empty() && anchors.home.is_none() && text.pattern.starts_with('~') {
                 let missing = format!("unreadable files: `{}`, as no home folder is known", text.pattern);
                 search.found.missing.push(missing);
             }
@@ -78,11 +90,11 @@ pub fn find(
 }
 
 /// What patterns are anchored at: as named, and where that really leads.
-fn anchors(root: &Path, person: &Person) -> (Anchors, Anchors) {
+fn anchors(root: &Path, home: Option<&PathBuf>, person: &Person) -> (Anchors, Anchors) {
     let root = abs(root);
     let named = Anchors {
         document: root.clone(),
-        home: person.home.as_deref().map(abs),
+        home: home.map(|home| abs(home)),
         cwd: person.cwd.as_deref().map_or_else(|| root.clone(), abs),
         root,
     };
@@ -153,11 +165,17 @@ impl Search {
             }
         }
         if inside {
-            let whole = |path: &PathBuf| Start {
+            let (below, files): (Vec<_>, Vec<_>) = folders.iter().partition(|path| path.is_dir());
+            // A single file that may be written has nothing below it.
+            for file in files {
+                if self.covered(&[abs(file)], false) != Covered::Not {
+                    self.hide(file.clone());
+                }
+            }
+            starts.extend(below.into_iter().map(|path| Start {
                 path: path.clone(),
                 depth: None,
-            };
-            starts.extend(folders.iter().map(whole));
+            }));
         }
         starts
     }

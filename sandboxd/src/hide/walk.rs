@@ -115,6 +115,15 @@ pub(super) fn other_names(masked: &[PathBuf], folders: &[PathBuf], budget: &mut 
     }
     let mut complete = true;
     for folder in folders {
+        // A single file that may be written.
+        if let Ok(file) = folder.symlink_metadata()
+            && file.is_file()
+        {
+            if linked.contains(&(file.dev(), file.ino())) {
+                found.masked.push(folder.clone());
+            }
+            continue;
+        }
         let start = Start {
             path: folder.clone(),
             depth: None,

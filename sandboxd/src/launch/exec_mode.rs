@@ -153,6 +153,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         home: std::env::var_os("HOME")
             .map(PathBuf::from)
             .filter(|home| home.is_absolute()),
+        other_home: None,
         cwd: Some(cwd.clone()),
         variables: Vec::new(),
     };

@@ -385,7 +385,7 @@ fn mask_all(masked: &[PathBuf]) -> Result<(), StepFailed> {
             let empty = tmpfs("0000").map_err(|error| StepFailed::new(STEP, "making a mask", error))?;
             add_attributes(empty.as_fd(), READ_ONLY, false)
                 .map_err(|error| StepFailed::new(STEP, "closing a mask", error))?;
-            attach(&empty, path)?;
+            unless_gone(path, attach(&empty, path))?;
         } else if !found.is_symlink() {
             let source = match &empty_file {
                 Some(source) => source,
@@ -394,10 +394,18 @@ fn mask_all(masked: &[PathBuf]) -> Result<(), StepFailed> {
             let tree = clone_tree(source, false).map_err(|error| StepFailed::new(STEP, "taking a mask", error))?;
             add_attributes(tree.as_fd(), READ_ONLY, false)
                 .map_err(|error| StepFailed::new(STEP, "closing a mask", error))?;
-            attach(&tree, path)?;
+            unless_gone(path, attach(&tree, path))?;
         }
     }
     Ok(())
+}
+
+/// A failure, unless the path has gone meanwhile: a socket of a program that has just ended needs no mask.
+fn unless_gone(path: &Path, masked: Result<(), StepFailed>) -> Result<(), StepFailed> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        _ => masked,
+    }
 }
 
 /// An empty file without any permission, in the private `/run`.

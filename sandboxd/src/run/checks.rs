@@ -26,6 +26,11 @@ pub enum Refusal {
     /// This process did not see it.
     #[error("it is unknown here: portcullis-sandboxd was restarted since the decision, or did not carry it")]
     Unknown,
+    /// A handle that nothing is known about.
+    #[error(
+        "its handle is not known here: it is altered or another host's, or portcullis-sandboxd was restarted since"
+    )]
+    UnknownHandle,
     /// Too late.
     #[error("it has expired")]
     Expired,
@@ -107,6 +112,26 @@ pub fn check(daemon: &Daemon, claims: &TicketClaims, start: &RunStart, uid: u32)
         return Err(Refusal::Expired);
     }
     Ok(Checked { id, seen })
+}
+
+/// A caller that only has a handle knows where it is, and not how the decision named that folder. The same folder under another
+/// name is the same: from here on the name of the decision counts, whose way is followed again before anything runs.
+///
+/// # Errors
+/// If it is another folder.
+pub async fn name_the_same_folder(daemon: &Daemon, claims: &TicketClaims, start: &mut RunStart) -> Result<(), Refusal> {
+    let id: Uuid = claims.decision_id.parse().map_err(|_| Refusal::Claim("decision_id"))?;
+    if daemon.ledger.is_used(id) {
+        return Err(Refusal::Replayed);
+    }
+    let seen = daemon.seen.get(id).ok_or(Refusal::Unknown)?;
+    match tokio::fs::canonicalize(&start.cwd).await {
+        Ok(real) if real == seen.cwd => {
+            start.cwd.clone_from(&claims.cwd);
+            Ok(())
+        }
+        _ => Err(Refusal::OtherDirectory(claims.cwd.clone())),
+    }
 }
 
 /// Whether the working directory and the workspace's folders still lead where they led. Follows links: blocking.

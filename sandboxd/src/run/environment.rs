@@ -20,7 +20,8 @@ const MAX_VARIABLES: usize = 8192;
 
 /// Filters the caller's environment.
 ///
-/// PATH is the daemon's own, because the decision rested on what programs' names stand for there.
+/// PATH is the daemon's own, because the decision rested on what programs' names stand for there. Not for a command that nobody
+/// judged (a profile that lets every variable pass): there the caller's counts, and what means something outside only is left out.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if a variable is malformed or there is too much.
@@ -34,11 +35,11 @@ pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Resu
     if start.argv.iter().any(|word| word.contains('\0')) || start.cwd.contains('\0') {
         return Err(Status::invalid_argument("invalid `argv` or `cwd`: holds a NUL"));
     }
-    let ours = [
-        format!("PATH={search_path}"),
-        format!("PWD={}", start.cwd),
-        "TMPDIR=/tmp".to_owned(),
-    ];
+    let unjudged = allowed.iter().any(|entry| entry == "*");
+    let mut ours = vec![format!("PWD={}", start.cwd), "TMPDIR=/tmp".to_owned()];
+    if !unjudged || !start.environment.iter().any(|variable| variable.starts_with(b"PATH=")) {
+        ours.push(format!("PATH={search_path}"));
+    }
     let mut environment: Vec<Vec<u8>> = Vec::new();
     for variable in &start.environment {
         let at = variable
@@ -56,12 +57,13 @@ pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Resu
                 .is_some_and(|rest| rest.starts_with(b"="))
         });
         // Whatever a list of names lets through: a pattern in it may cover more than its author thought of.
-        let secret = std::str::from_utf8(name).is_ok_and(scrub::looks_secret);
-        if !brought && !secret && allowed.iter().any(|entry| covers(entry, name)) {
+        let left_out = |name: &str| scrub::looks_secret(name) || (unjudged && scrub::is_of_outside(name));
+        let left_out = std::str::from_utf8(name).is_ok_and(left_out);
+        if !brought && !left_out && allowed.iter().any(|entry| covers(entry, name)) {
             environment.push(variable.clone());
         }
     }
-    environment.extend(ours.map(String::into_bytes));
+    environment.extend(ours.into_iter().map(String::into_bytes));
     Ok(environment)
 }
 
@@ -84,6 +86,15 @@ pub fn removed(environment: &[Vec<u8>]) -> Vec<String> {
         .filter_map(|variable| variable.split(|&byte| byte == b'=').next())
         .filter_map(|name| std::str::from_utf8(name).ok());
     scrub::told(names.filter(|name| scrub::looks_secret(name)))
+}
+
+/// The caller's home folder, as its environment says it.
+#[must_use]
+pub fn home(environment: &[Vec<u8>]) -> Option<PathBuf> {
+    let value = environment
+        .iter()
+        .find_map(|variable| variable.strip_prefix(b"HOME="))?;
+    Some(PathBuf::from(OsStr::from_bytes(value))).filter(|home| home.is_absolute())
 }
 
 /// The caller's variables as names and paths, for those that name folders.
@@ -137,8 +148,32 @@ mod tests {
             .iter()
             .map(|variable| std::str::from_utf8(variable).unwrap())
             .collect();
-        assert_eq!(texts, ["LC_ALL=C", "HOME=/h", "PATH=/usr/bin", "PWD=/w", "TMPDIR=/tmp"]);
+        assert_eq!(texts, ["LC_ALL=C", "HOME=/h", "PWD=/w", "TMPDIR=/tmp", "PATH=/usr/bin"]);
         assert_eq!(removed(&start.environment), ["LC_SECRET", "TOKEN"]);
+        assert_eq!(home(&start.environment), Some(PathBuf::from("/h")));
+    }
+
+    #[test]
+    fn an_unjudged_command_gets_the_callers_variables_but_no_secret_and_nothing_of_outside() {
+        let start = RunStart {
+            environment: ["PATH=/mine", "ANYTHING=x", "TOKEN=s", "SSH_AUTH_SOCK=/s", "TMPDIR=/x"]
+                .map(|variable| variable.as_bytes().to_vec())
+                .to_vec(),
+            cwd: "/w".to_owned(),
+            ..RunStart::default()
+        };
+        let environment = filtered(&start, &["*".to_owned()], "/usr/bin").unwrap();
+        let texts: Vec<&str> = environment
+            .iter()
+            .map(|variable| std::str::from_utf8(variable).unwrap())
+            .collect();
+        assert_eq!(texts, ["PATH=/mine", "ANYTHING=x", "PWD=/w", "TMPDIR=/tmp"]);
+        let without = RunStart {
+            environment: Vec::new(),
+            ..start
+        };
+        let environment = filtered(&without, &["*".to_owned()], "/usr/bin").unwrap();
+        assert!(environment.contains(&b"PATH=/usr/bin".to_vec()));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::launch::spec::{Event, Exited};
 use crate::network::{self, Filter, HostReport, SystemLookup};
 use crate::process::{Control, Launched, Reports, launch};
 use crate::protect::sweep::{self, Swept};
+use crate::streams::Streams;
 
 /// Largest piece of output in one message, in bytes.
 const PIECE: usize = 32 * 1024;
@@ -40,7 +41,7 @@ const END_DEADLINE: Duration = Duration::from_secs(10);
 const OUTPUT_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Signals that a caller may send.
-const PERMITTED_SIGNALS: [i32; 8] = [
+const PERMITTED_SIGNALS: [i32; 10] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -48,6 +49,8 @@ const PERMITTED_SIGNALS: [i32; 8] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
     libc::SIGWINCH,
+    libc::SIGSTOP,
+    libc::SIGCONT,
     libc::SIGKILL,
 ];
 
@@ -60,6 +63,10 @@ pub(super) struct Run {
     pub(super) timeout: Option<Duration>,
     /// Most bytes of each output that are passed on; 0 = no limit.
     pub(super) output_bytes: u64,
+    /// The caller's own standard streams, if it handed them over.
+    pub(super) streams: Option<Streams>,
+    /// What to say of the set-up when the command runs.
+    pub(super) started: RunStarted,
     pub(super) order: Order,
 }
 
@@ -69,6 +76,8 @@ struct Heard {
     running: bool,
     enforcement: Option<Enforcement>,
     not_started: Option<String>,
+    /// Why the program could not be executed, as a number; 0 = that is not it.
+    errno: u32,
     exited: Option<Exited>,
     /// Bytes of standard output and standard error that were not passed on.
     dropped: [u64; 2],
@@ -88,7 +97,8 @@ impl Run {
         let launched = self.order.note.for_launcher().and_then(|note| {
             let launcher = self.daemon.places.launcher();
             let (filter, theirs) = self.filter()?.unzip();
-            launch(&launcher, &self.order.spec, theirs, Some(note)).map(|launched| (launched, filter))
+            let streams = self.streams.take();
+            launch(&launcher, &self.order.spec, theirs, Some(note), streams).map(|launched| (launched, filter))
         });
         let mut hosts = Vec::new();
         let (heard, ended_by, found) = match launched {
@@ -109,7 +119,7 @@ impl Run {
         };
         self.tell(found, heard.dropped, &hosts, &to_caller).await;
         let [dropped_stdout, dropped_stderr] = heard.dropped;
-        let running = heard.running;
+        let (running, errno) = (heard.running, heard.errno);
         let outcome = Outcome {
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
             enforcement: heard.enforcement,
@@ -117,6 +127,7 @@ impl Run {
             hosts: hosts.into_iter().map(contact).collect(),
             dropped_stdout,
             dropped_stderr,
+            errno,
             end: Some(match (heard.not_started, heard.exited) {
                 (Some(reason), _) => outcome::End::NotStarted(reason),
                 (None, Some(Exited { signal: 0, code })) => outcome::End::ExitCode(code),
@@ -187,7 +198,7 @@ impl Run {
             }
         };
         let ended_by = tokio::select! {
-            () = hear(&mut reports, &mut heard, &self.order.removed_variables, to_caller) => "",
+            () = hear(&mut reports, &mut heard, &self.started, to_caller) => "",
             () = pass_signals(&mut signals_in, &mut control) => "disconnect",
             () = deadline => "timeout",
             () = gone.cancelled() => "disconnect",
@@ -308,6 +319,7 @@ impl Heard {
             Event::Refused(refused) => self.not_started = Some(format!("{}: {}", refused.step, refused.reason)),
             Event::NotExecuted(not) => {
                 let cause = std::io::Error::from_raw_os_error(not.errno);
+                self.errno = not.errno.unsigned_abs();
                 self.not_started = Some(format!("the program cannot be executed: {cause}"));
             }
             Event::Exited(exited) => self.exited = Some(exited),
@@ -316,7 +328,7 @@ impl Heard {
 }
 
 /// Hears the reports to their end.
-async fn hear(reports: &mut Reports, heard: &mut Heard, removed: &[String], to_caller: &ToCaller) {
+async fn hear(reports: &mut Reports, heard: &mut Heard, started: &RunStarted, to_caller: &ToCaller) {
     loop {
         match reports.next().await {
             Ok(Some(event)) => {
@@ -325,7 +337,7 @@ async fn hear(reports: &mut Reports, heard: &mut Heard, removed: &[String], to_c
                 if running {
                     let started = RunStarted {
                         enforcement: heard.enforcement.clone(),
-                        removed_variables: removed.to_vec(),
+                        ..started.clone()
                     };
                     let _ = to_caller
                         .send(Ok(message(run_response::Message::Started(started))))

@@ -328,7 +328,10 @@ impl Host {
                 input_json: serde_json::json!({ "command": quote(&argv) }).to_string().into_bytes(),
                 tool_use_id: String::new(),
             }),
-            execution: Some(Execution { argv, timeout: None }),
+            execution: Some(Execution {
+                argv,
+                ..Execution::default()
+            }),
             ..DecideRequest::default()
         }
     }
@@ -348,6 +351,7 @@ impl Host {
             argv: argv.iter().map(ToString::to_string).collect(),
             cwd: self.workspace.to_str().unwrap().to_owned(),
             environment: vec![b"HOME=/".to_vec(), b"SECRET=x".to_vec()],
+            ..RunStart::default()
         };
         (answer.decision_id, start)
     }

@@ -2,6 +2,7 @@
 
 use portcullis_proto::v1;
 use portcullis_server::serve::Seams;
+use prost::Message as _;
 
 use crate::harness::{Running, execution, facts, shell, start_with};
 
@@ -626,4 +627,72 @@ async fn a_mode_that_a_settings_file_forbids_is_refused_for_its_agent() {
     );
     let refused = server.host().decide(request).await.unwrap().into_inner();
     assert_eq!(refused.effect(), v1::Effect::Deny, "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_trial_is_recorded_bounded_by_the_team_and_for_hosts_only() {
+    let server = start().await;
+    let trial = |policy: &str| {
+        let mut message = execution(&["rm", "-rf", "x"]);
+        let input = format!(r#"{{"command":"rm -rf x","sandbox":{policy}}}"#);
+        message.call.as_mut().unwrap().input_json = input.into_bytes();
+        message.execution.as_mut().unwrap().trial = true;
+        message
+    };
+    let wide = r#"{ "additionalReadwritePaths": ["/srv"], "networkPolicy": { "default": "allow" }, "networkMode": "sandbox_json_only" }"#;
+    push(
+        &server,
+        r#"{ "permissions": { "deny": ["Bash(rm *)", "Read(//keys/**)"] } }"#,
+    )
+    .await;
+    let answer = server.host().decide(trial(wide)).await.unwrap().into_inner();
+    assert_eq!(
+        (answer.effect(), answer.decided_by()),
+        (v1::Effect::Allow, v1::DecidedBy::Sandbox)
+    );
+    let profile = answer.sandbox.unwrap();
+    assert_eq!(profile.read_write_paths, ["/srv"]);
+    assert_eq!(profile.environment, ["*"]);
+    assert!(profile.network_rules.unwrap().default_allow);
+    assert!(profile.read_denials.iter().any(|denial| denial.pattern == "//keys/**"));
+    let claims = v1::TicketClaims::decode(answer.ticket.unwrap().claims.as_slice()).unwrap();
+    assert_eq!(claims.profile.unwrap().environment, ["*"]);
+
+    push(
+        &server,
+        r#"{ "sandbox": { "type": "workspace_readonly", "networkPolicy": { "default": "deny", "allow": [] } }, "locks": { "managedRulesOnly": true } }"#,
+    )
+    .await;
+    let answer = server.host().decide(trial(wide)).await.unwrap().into_inner();
+    let profile = answer.sandbox.unwrap();
+    assert_eq!(profile.workspace(), v1::WorkspaceAccess::ReadOnly);
+    assert_eq!(profile.network(), v1::NetworkAccess::None);
+    assert!(profile.read_write_paths.is_empty(), "{:?}", profile.read_write_paths);
+
+    push(&server, r#"{ "sandbox": { "allowTrials": false } }"#).await;
+    let answer = server.host().decide(trial(wide)).await.unwrap().into_inner();
+    assert_eq!(
+        (answer.effect(), answer.decided_by()),
+        (v1::Effect::Deny, v1::DecidedBy::Control)
+    );
+    assert!(answer.ticket.is_none() && answer.sandbox.is_none());
+    push(&server, "{}").await;
+    let answer = server.agent().decide(trial(wide)).await.unwrap().into_inner();
+    assert_eq!(
+        (answer.effect(), answer.decided_by()),
+        (v1::Effect::Ask, v1::DecidedBy::Failure)
+    );
+    assert!(answer.ticket.is_none());
+    assert_eq!(server.decision_records().await.len(), 4, "each is on record");
+
+    let explained = v1::ExplainRequest {
+        request: Some(execution(&["ls"])),
+    };
+    let explained = server.host().explain(explained).await.unwrap().into_inner();
+    let expected = v1::SandboxInForce {
+        r#type: "workspace_readwrite".to_owned(),
+        team_type: String::new(),
+        trials_allowed: true,
+    };
+    assert_eq!(explained.sandbox, Some(expected));
 }

@@ -208,7 +208,7 @@ pub(crate) fn execution(argv: &[&str]) -> v1::DecideRequest {
     v1::DecideRequest {
         execution: Some(v1::Execution {
             argv: argv.clone(),
-            timeout: None,
+            ..v1::Execution::default()
         }),
         facts: Some(facts()),
         ..shell(&portcullis_policy::shell::quote(&argv))

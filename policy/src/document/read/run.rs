@@ -49,6 +49,10 @@ impl Reader<'_> {
                 let on = this.boolean(&property.value, key);
                 this.list.document.settings.run.sandbox_always |= on == Some(true);
             }
+            "allowTrials" => {
+                let allowed = this.boolean(&property.value, key);
+                this.list.document.settings.run.trials_forbidden |= allowed == Some(false);
+            }
             "autoAllowIfSandboxed" => {
                 if let Some(on) = this.switch(key, property, false) {
                     this.list.document.settings.auto_allow_if_sandboxed = Some(on);

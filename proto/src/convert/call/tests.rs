@@ -159,7 +159,7 @@ fn execution(argv: &[&str], command: &str) -> v1::DecideRequest {
     call(&mut message).input_json = serde_json::json!({ "command": command }).to_string().into_bytes();
     message.execution = Some(v1::Execution {
         argv: argv.iter().map(ToString::to_string).collect(),
-        timeout: None,
+        ..v1::Execution::default()
     });
     message
 }
@@ -301,7 +301,7 @@ prop_compose! {
         if right & 128 == 0 { message.call.as_mut().unwrap().input_json = input; }
         if right & 256 == 0 { message.session_rules = Some(v1::SessionRules { allow: vec![rule], deny: vec![], approve_mcp_servers: right & 1 == 0 }); }
         if right & 512 == 0 {
-            message.execution = Some(v1::Execution { argv, timeout: Some(prost_types::Duration { seconds, nanos }) });
+            message.execution = Some(v1::Execution { argv, timeout: Some(prost_types::Duration { seconds, nanos }), ..v1::Execution::default() });
         }
         message.facts = facts;
         message
@@ -336,4 +336,34 @@ proptest! {
             prop_assert!(argv.first().is_none_or(String::is_empty) || argv.iter().any(|word| word.contains('\0')));
         }
     }
+}
+
+#[test]
+fn a_policy_is_tried_only_if_the_input_holds_one_that_can_be_read() {
+    let trial = |sandbox: Option<serde_json::Value>| {
+        let mut message = execution(&["ls"], "ls");
+        let mut input = serde_json::json!({ "command": "ls" });
+        if let Some(sandbox) = sandbox {
+            input["sandbox"] = sandbox;
+        }
+        call(&mut message).input_json = input.to_string().into_bytes();
+        message.execution.as_mut().unwrap().trial = true;
+        question(message, Vouching::Nobody)
+    };
+    let read = trial(Some(serde_json::json!({ "denyRead": ["*.pem"] }))).unwrap();
+    assert_eq!(read.trial.unwrap().settings.sandbox.deny_read, ["*.pem"]);
+    for (sandbox, words) in [
+        (None, "is missing"),
+        (Some(serde_json::json!([])), "sandbox"),
+        (Some(serde_json::json!("x")), "sandbox"),
+        (Some(serde_json::json!({ "typ": 1 })), "typ"),
+        (Some(serde_json::json!({ "type": "insecure_none" })), "insecure_none"),
+    ] {
+        let fault = trial(sandbox).err().map(|fault| fault.to_string()).unwrap_or_default();
+        assert!(fault.contains(words), "{words}: {fault}");
+    }
+    // Without the wish to try it, it is an input like any other.
+    let mut message = execution(&["ls"], "ls");
+    call(&mut message).input_json = br#"{"command":"ls","sandbox":{"typ":1}}"#.to_vec();
+    assert!(question(message, Vouching::Nobody).unwrap().trial.is_none());
 }

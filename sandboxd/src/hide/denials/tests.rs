@@ -205,3 +205,47 @@ fn more_than_can_be_hidden_is_said() {
     assert_eq!(found.masked.len(), MAX_MASKS);
     assert!(!found.missing.is_empty());
 }
+
+#[test]
+fn a_single_writable_file_is_hidden_only_if_it_is_denied() {
+    let ground = Ground::new(&["out/conf.json", "out/key.pem"]);
+    let roots = [ground.base.join("ws")];
+    let read_write: Vec<_> = ["ws", "out/conf.json", "out/key.pem"]
+        .iter()
+        .map(|path| ground.base.join(path))
+        .collect();
+    let profile = v1::SandboxProfile {
+        // It may match anywhere, so that the writable folders are looked through.
+        read_denials: vec![denial(DenialReading::Rule, "//**/*.pem", &[])],
+        ..v1::SandboxProfile::default()
+    };
+    let found = super::super::hidden(&profile, &Person::default(), &roots, &read_write).unwrap();
+    let of_ground: Vec<_> = found
+        .masked
+        .iter()
+        .filter(|path| path.starts_with(&ground.base))
+        .collect();
+    assert_eq!(of_ground, [&ground.base.join("out/key.pem")]);
+}
+
+#[test]
+fn both_home_folders_are_the_persons() {
+    let ground = Ground::new(&["home/x/secret", "other/x/secret", "other/y", "third/x/secret"]);
+    let person = Person {
+        home: Some(ground.base.join("home")),
+        other_home: Some(ground.base.join("other")),
+        ..Person::default()
+    };
+    let roots = [ground.base.join("ws")];
+    let profile = v1::SandboxProfile {
+        read_denials: vec![denial(DenialReading::Entry, "~/x", &[])],
+        ..v1::SandboxProfile::default()
+    };
+    let found = super::super::hidden(&profile, &person, &roots, &roots).unwrap();
+    let of_ground = found
+        .masked
+        .iter()
+        .filter_map(|path| path.strip_prefix(&ground.base).ok());
+    let of_ground: Vec<_> = of_ground.map(|path| path.to_str().unwrap()).collect();
+    assert_eq!(of_ground, ["home/x", "other/x"]);
+}

@@ -1,16 +1,10 @@
 //! The collected cases of sandboxes (`tests/cases/sandbox-cases.jsonl`): escapes to withstand, and everyday commands that have to
-//! work, each through `portcullis-launch exec`. As the tests' own user, and, where that is root, as an ordinary one too.
+//! work, each through `portcullis sandbox run` (server, daemon and launcher) and through `portcullis-launch exec` (the launcher alone).
+//! As the tests' own user, and, where that is root, as an ordinary one too.
 //!
 //! The cases are hostile, so all of this runs in a network and a mount namespace of its own, made by `unshare`, and each
 //! case in a folder of its own. A case counts only if its command was started: a sandbox that does not start holds every
 //! escape. What would happen without a sandbox stands in the cases (`unsandboxed`); it is not tried here.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "only tests are here"
-)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,11 +17,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use portcullis_sandboxd::sys::net::bring_up_loopback;
+use portcullis_tests::{process::Process, stack::program};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
-const CASES: &str = include_str!("../../tests/cases/sandbox-cases.jsonl");
+const CASES: &str = include_str!("../../cases/sandbox-cases.jsonl");
 
 /// Set for the process inside the namespaces: the user to run as.
 const INSIDE: &str = "PORTCULLIS_CASES_AS";
@@ -41,23 +35,62 @@ const AT_ONCE: usize = 3;
 /// Longest run of a case that sets no limit.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The way into the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// `portcullis sandbox run`.
+    SandboxRun,
+    /// `portcullis-launch exec`.
+    Launcher,
+}
+
 #[test]
 fn every_case_holds_for_this_user() {
-    everything("every_case_holds_for_this_user", None);
+    everything("every_case_holds_for_this_user", Way::SandboxRun, None);
 }
 
 #[test]
 fn every_case_holds_for_an_ordinary_user() {
     // Whoever is one has done it above.
     if rustix::process::geteuid().is_root() {
-        everything("every_case_holds_for_an_ordinary_user", Some(NOBODY));
+        everything("every_case_holds_for_an_ordinary_user", Way::SandboxRun, Some(NOBODY));
     }
 }
 
+#[test]
+fn every_case_holds_with_the_launcher_alone_for_this_user() {
+    everything(
+        "every_case_holds_with_the_launcher_alone_for_this_user",
+        Way::Launcher,
+        None,
+    );
+}
+
+#[test]
+fn every_case_holds_with_the_launcher_alone_for_an_ordinary_user() {
+    if rustix::process::geteuid().is_root() {
+        everything(
+            "every_case_holds_with_the_launcher_alone_for_an_ordinary_user",
+            Way::Launcher,
+            Some(NOBODY),
+        );
+    }
+}
+
+/// The network of the new namespace begins with nothing up.
+fn bring_up_loopback() {
+    let script = "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh', b'lo', 0x49) + bytes(14))";
+    let status = Command::new("python3").args(["-c", script]).status();
+    assert!(
+        status.expect("python3 is needed").success(),
+        "`lo` cannot be brought up"
+    );
+}
+
 /// Runs all cases inside new namespaces, in a process of their own.
-fn everything(test: &str, user: Option<u32>) {
+fn everything(test: &str, way: Way, user: Option<u32>) {
     if std::env::var_os(INSIDE).is_some() {
-        return inside(user);
+        return inside(way, user);
     }
     let mut unshare = Command::new("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -74,16 +107,17 @@ fn everything(test: &str, user: Option<u32>) {
             "--",
         ])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", &format!("sandbox_cases::{test}"), "--nocapture"])
         .env(INSIDE, "1")
         .status()
         .expect("`unshare` of util-linux is needed");
     assert!(status.success(), "cases failed, see above");
 }
 
-fn inside(user: Option<u32>) {
-    bring_up_loopback().unwrap();
-    let bench = Bench::new(user);
+fn inside(way: Way, user: Option<u32>) {
+    bring_up_loopback();
+    let bench = Bench::new(way, user);
+    let _programs = bench.programs();
     let cases: Vec<Value> = CASES.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(cases.len() > 60, "only {} cases", cases.len());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -116,6 +150,7 @@ fn inside(user: Option<u32>) {
 /// Where cases run: outside of the folders for temporary files, which a sandbox replaces.
 struct Bench {
     folder: tempfile::TempDir,
+    way: Way,
     user: Option<u32>,
 }
 
@@ -128,32 +163,79 @@ struct Ran {
 }
 
 impl Bench {
-    fn new(user: Option<u32>) -> Self {
-        let parents = [
-            PathBuf::from("/opt"),
-            "/var/lib".into(),
-            env!("CARGO_TARGET_TMPDIR").into(),
-        ];
+    fn new(way: Way, user: Option<u32>) -> Self {
+        let parents = ["/opt", "/var/lib", "/var/tmp"].map(PathBuf::from);
         let folder = parents
             .iter()
             .find_map(|parent| tempfile::tempdir_in(parent).ok())
             .unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        for program in [
-            env!("CARGO_BIN_EXE_portcullis-launch"),
-            env!("CARGO_BIN_EXE_portcullis-sandboxd"),
+        for name in [
+            "portcullis",
+            "portcullis-server",
+            "portcullis-sandboxd",
+            "portcullis-launch",
         ] {
             // By another process: a file that this one has open for writing cannot be executed.
-            assert!(
-                Command::new("cp")
-                    .arg(program)
-                    .arg(folder.path())
-                    .status()
-                    .unwrap()
-                    .success()
-            );
+            let copied = Command::new("cp").arg(program(name)).arg(folder.path()).status();
+            assert!(copied.unwrap().success());
         }
-        Self { folder, user }
+        let home = folder.path().join("h");
+        fs::create_dir(&home).unwrap();
+        chown(&home, user, user).unwrap();
+        Self { folder, way, user }
+    }
+
+    /// Starts what the way into the sandbox needs. It ends when this is dropped.
+    fn programs(&self) -> Vec<Process> {
+        match self.way {
+            Way::SandboxRun => {
+                let server = self.start("portcullis-server", &["--listen", "127.0.0.1:0"]);
+                vec![self.start("portcullis-sandboxd", &[]), server]
+            }
+            Way::Launcher => Vec::new(),
+        }
+    }
+
+    /// The data directory of server and daemon.
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("h/d")
+    }
+
+    /// Starts server or daemon as the user of the cases, and waits until it listens.
+    fn start(&self, name: &str, arguments: &[&str]) -> Process {
+        let mut command = Command::new(self.folder.path().join(name));
+        command.arg("serve").args(arguments).arg("--data-dir").arg(self.data());
+        command.env("HOME", self.folder.path().join("h")).current_dir("/");
+        for variable in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"] {
+            command.env_remove(variable);
+        }
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        let process = Process::spawn(name, &mut command);
+        process.line_with("listening on ");
+        process
+    }
+
+    /// The sandbox with a policy, and nothing to run in it yet.
+    fn sandbox(&self, policy: &Path, places: &BTreeMap<&str, String>) -> Command {
+        let program = |name: &str| self.command(&self.folder.path().join(name), places);
+        let mut command = match self.way {
+            Way::SandboxRun => {
+                let mut command = program("portcullis");
+                command.arg("--data-dir").arg(self.data()).args(["sandbox", "run"]);
+                command
+            }
+            Way::Launcher => {
+                let mut command = program("portcullis-launch");
+                command.arg("exec");
+                command
+            }
+        };
+        command.arg("--policy").arg(policy);
+        command.args(["--workspace", &places["WS"], "--"]);
+        command
     }
 
     /// A program that the case needs and that is not here for this user.
@@ -225,11 +307,8 @@ impl Bench {
         if let Some(letters) = case["pad"].as_u64() {
             line = line.replace("PAD", &"x".repeat(usize::try_from(letters).unwrap()));
         }
-        let mut command = self.command(&self.folder.path().join("portcullis-launch"), places);
-        command
-            .args(["exec", "--policy"])
-            .arg(&policy)
-            .args(["--workspace", &places["WS"], "--", "bash", "-c", &line]);
+        let mut command = self.sandbox(&policy, places);
+        command.args(["bash", "-c", &line]);
         if case["real_home"] == true {
             command.env("HOME", std::env::var("HOME").unwrap());
         }
@@ -257,7 +336,17 @@ impl Bench {
         let kill_after = case["kill_after_s"].as_u64().map(Duration::from_secs);
         let ran = finish(start(&mut command), input, limit, kill_after);
         drop(terminal);
-        if ran.err.contains("portcullis-launch: the sandbox could not be set up") {
+        let not_started = [
+            "portcullis-launch: the sandbox could not be set up",
+            "portcullis: the command did not start",
+            "error: portcullis",
+            "error: the policy",
+            "error: cannot",
+        ];
+        if not_started
+            .iter()
+            .any(|words| ran.err.lines().any(|line| line.starts_with(words)))
+        {
             return vec![format!("it did not start: {}", ran.err)];
         }
         let faults = compared(&placed(&case["expect"], places), &ran, |line| {

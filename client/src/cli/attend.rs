@@ -1,0 +1,338 @@
+//! Staying with a run to its end: its output and input, its signals, and what is said beside the command's own output.
+//!
+//! Standard input is read on a thread of its own, which is left behind when the command has ended, so a terminal or an open pipe
+//! does not hold up the end. Where the command has this program's own streams, nothing passes through here but signals and what
+//! the daemon has to say.
+
+use std::{
+    io::{self, Read as _},
+    thread,
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+use portcullis_client::{
+    Event, Running,
+    run::{End, Input, MAX_INPUT_BYTES, Outcome, Started},
+};
+use rustix::process::Signal as Number;
+use tokio::{
+    io::AsyncWriteExt as _,
+    signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc,
+};
+
+use super::{
+    failure::Failure,
+    output::printable,
+    run::{FAILED, NOT_ALLOWED},
+};
+
+/// Exit code of a program that wrote to a pipe nobody reads.
+const BROKEN_PIPE: u8 = 128 + 13;
+
+/// Exit code: there is no such program.
+const NO_SUCH_PROGRAM: u8 = 127;
+
+/// How many interrupts in a row mean that the person no longer wants to wait for the command to obey.
+const IMPATIENT: u32 = 3;
+
+/// Until a signal is surely on its way to the daemon.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+
+/// How the command's standard streams travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streams {
+    /// Through this program.
+    AsMessages,
+    /// Not at all: the command has this program's own.
+    AsTheyAre,
+}
+
+/// Stays with a run. The outcome, or the exit code for an end that has none because nobody reads the output any more.
+pub(super) async fn to_the_end(
+    mut running: Running,
+    signals: Signals,
+    streams: Streams,
+    mut started: impl FnMut(&Started),
+) -> Result<Result<Outcome, u8>, Failure> {
+    let input = running.input();
+    let feeding = (streams == Streams::AsMessages).then(|| tokio::spawn(feed(read_stdin(), input.clone())));
+    let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
+    // Beside the loop, so that signals get through while nobody reads the output.
+    let forwarding = tokio::spawn(forward(signals, input, streams));
+    let outcome = loop {
+        match running.next().await? {
+            Some(Event::Stdout(bytes)) => {
+                if let Err(error) = pass(&mut out, &bytes).await {
+                    return closed(&error).map(Err);
+                }
+            }
+            // Nobody listening to diagnostics is no reason to stop.
+            Some(Event::Stderr(bytes)) => {
+                let _ = pass(&mut err, &bytes).await;
+            }
+            Some(Event::Started(what)) => started(&what),
+            Some(Event::Ended(outcome)) => break outcome,
+            None => return Err(Failure::text("the run ended without an outcome")),
+        }
+    };
+    forwarding.abort();
+    if let Some(feeding) = feeding {
+        feeding.abort();
+    }
+    say(&outcome, streams);
+    Ok(Ok(outcome))
+}
+
+/// What the person is told beside the command's own output: which limits this host does not hold. How much output was dropped the
+/// daemon says itself. That nobody counts output which goes straight to this program's own streams is what was wanted.
+fn say(outcome: &Outcome, streams: Streams) {
+    let unheld = outcome
+        .enforcement
+        .iter()
+        .flat_map(|enforcement| &enforcement.unheld_limits)
+        .filter(|line| streams == Streams::AsMessages || !line.starts_with("output:"));
+    for line in unheld {
+        tell(&format!("not limited on this host: {line}"));
+    }
+}
+
+/// What came of the command, as an exit code. Why it was ended from outside is told.
+pub(super) fn code(outcome: &Outcome) -> u8 {
+    if let Some(why) = &outcome.ended_by {
+        tell(&format!("the command was ended: {why}"));
+    }
+    match &outcome.end {
+        End::ExitCode(code) => u8::try_from(*code).unwrap_or(FAILED),
+        End::Signal(number) => code_of_signal(*number),
+        End::NotStarted(why) => {
+            tell(&format!("the command did not start: {why}"));
+            FAILED
+        }
+    }
+}
+
+/// The end of this program as that of the command: the same status, the same signal; for a program that could not be executed
+/// what a shell answers.
+pub(super) fn end_as(outcome: &Outcome) -> u8 {
+    let number = match (&outcome.end, outcome.errno) {
+        (End::NotStarted(_), Some(errno)) => {
+            let _ = code(outcome);
+            let absent = rustix::io::Errno::NOENT.raw_os_error().unsigned_abs();
+            return if errno == absent { NO_SUCH_PROGRAM } else { NOT_ALLOWED };
+        }
+        (End::Signal(number), _) => *number,
+        _ => return code(outcome),
+    };
+    let code = code(outcome);
+    // No core of this program: it is the command that died.
+    let none = rustix::process::Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    if let Ok(number) = i32::try_from(number) {
+        let _ = signal_hook::low_level::emulate_default_handler(number);
+    }
+    code
+}
+
+fn code_of_signal(number: u32) -> u8 {
+    u8::try_from(number)
+        .ok()
+        .and_then(|number| number.checked_add(128))
+        .unwrap_or(FAILED)
+}
+
+/// One line beside the command's own output.
+pub(super) fn tell(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(anstream::stderr(), "portcullis: {}", printable(text));
+}
+
+async fn pass(to: &mut (impl tokio::io::AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes).await?;
+    to.flush().await
+}
+
+/// The reader of our output is gone. Dropping the run ends the command, as a broken pipe would have.
+fn closed(error: &io::Error) -> Result<u8, Failure> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Ok(BROKEN_PIPE);
+    }
+    tell(&format!("cannot write the command's output: {error}"));
+    Ok(FAILED)
+}
+
+/// Passes signals on. Whoever interrupts again and again no longer wants to wait: the end of this program ends the command.
+/// A command that has the terminal itself decides that alone; when the terminal stops it, this program stops beside it.
+async fn forward(mut signals: Signals, input: Input, streams: Streams) {
+    let mut interrupts = 0;
+    loop {
+        let number = signals.next().await;
+        if number == raw(Number::TSTP) {
+            if !somebody_could_continue_us() {
+                continue;
+            }
+            // A group without a shell ignores the terminal's own signal.
+            let _ = input.signal(raw(Number::STOP)).await;
+            // Queued is not sent, and this program sends nothing while it is stopped.
+            tokio::time::sleep(UNDER_WAY).await;
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
+            let _ = input.signal(raw(Number::CONT)).await;
+            continue;
+        }
+        if [2, 15].contains(&number) && streams == Streams::AsMessages {
+            interrupts += 1;
+        }
+        if interrupts > IMPATIENT {
+            std::process::exit(code_of_signal(number).into());
+        }
+        // The queue is full only if the host takes nothing any more; then one signal less makes no difference.
+        let _ = input.signal(number).now_or_never();
+    }
+}
+
+/// Standard input in parts, read by a thread of its own: a read from a terminal cannot be called off. An empty part is the
+/// end.
+fn read_stdin() -> mpsc::Receiver<Vec<u8>> {
+    let (parts, queue) = mpsc::channel(1);
+    let spawned = thread::Builder::new().spawn(move || {
+        let mut input = io::stdin().lock();
+        let mut buffer = vec![0_u8; MAX_INPUT_BYTES];
+        loop {
+            let count = match input.read(&mut buffer) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => 0,
+            };
+            let part = buffer.get(..count).unwrap_or_default().to_vec();
+            if parts.blocking_send(part).is_err() || count == 0 {
+                return;
+            }
+        }
+    });
+    // Without the thread the queue is closed, which is the end of the input.
+    drop(spawned);
+    queue
+}
+
+async fn feed(mut parts: mpsc::Receiver<Vec<u8>>, input: Input) {
+    while let Some(part) = parts.recv().await {
+        if part.is_empty() {
+            break;
+        }
+        if input.write(&part).await.is_err() {
+            return;
+        }
+    }
+    let _ = input.close().await;
+}
+
+/// The signals that are passed on.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+    quit: Signal,
+    window: Signal,
+    first: Signal,
+    second: Signal,
+    stop: Signal,
+}
+
+impl Signals {
+    /// Catches them from now on.
+    ///
+    /// # Errors
+    /// If the system does not let it.
+    pub(super) fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|cause| Failure::io("cannot listen to signals", cause));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+            quit: listen(SignalKind::quit())?,
+            window: listen(SignalKind::window_change())?,
+            first: listen(SignalKind::user_defined1())?,
+            second: listen(SignalKind::user_defined2())?,
+            stop: listen(SignalKind::from_raw(Number::TSTP.as_raw()))?,
+        })
+    }
+
+    /// The number of the next signal.
+    async fn next(&mut self) -> u32 {
+        let kind = tokio::select! {
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.hangup.recv() => SignalKind::hangup(),
+            _ = self.quit.recv() => SignalKind::quit(),
+            _ = self.window.recv() => SignalKind::window_change(),
+            _ = self.first.recv() => SignalKind::user_defined1(),
+            _ = self.second.recv() => SignalKind::user_defined2(),
+            _ = self.stop.recv() => SignalKind::from_raw(Number::TSTP.as_raw()),
+        };
+        u32::try_from(kind.as_raw_value()).unwrap_or_default()
+    }
+}
+
+/// Whether this process belongs to a job of a shell. Otherwise nobody would wake it up again, and it ignores a stop, as the kernel
+/// would.
+fn somebody_could_continue_us() -> bool {
+    let Some(parent) = rustix::process::getppid() else {
+        return false;
+    };
+    let same_session = rustix::process::getsid(Some(parent))
+        .ok()
+        .zip(rustix::process::getsid(None).ok())
+        .is_some_and(|(theirs, ours)| theirs == ours);
+    let other_group = rustix::process::getpgid(Some(parent))
+        .ok()
+        .is_some_and(|theirs| theirs != rustix::process::getpgrp());
+    same_session && other_group
+}
+
+fn raw(number: Number) -> u32 {
+    number.as_raw().unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(end: End) -> Outcome {
+        Outcome {
+            end,
+            duration: Duration::ZERO,
+            enforcement: None,
+            ended_by: None,
+            errno: None,
+            dropped_stdout: 0,
+            dropped_stderr: 0,
+            refused_hosts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn exit_codes_follow_the_command() {
+        assert_eq!(code(&outcome(End::ExitCode(0))), 0);
+        assert_eq!(code(&outcome(End::ExitCode(255))), 255);
+        assert_eq!(code(&outcome(End::Signal(15))), 143);
+        assert_eq!(code(&outcome(End::NotStarted("why".into()))), 125);
+        // Nothing a host may send becomes a success by overflow.
+        assert_eq!(code(&outcome(End::ExitCode(256))), 125);
+        assert_eq!(code(&outcome(End::Signal(200))), 125);
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_executed_ends_as_in_a_shell() {
+        let not = |errno| Outcome {
+            errno: Some(errno),
+            ..outcome(End::NotStarted("why".into()))
+        };
+        assert_eq!([2, 13, 8].map(|errno| end_as(&not(errno))), [127, 126, 126]);
+        assert_eq!(end_as(&outcome(End::NotStarted("why".into()))), 125);
+        assert_eq!(end_as(&outcome(End::ExitCode(7))), 7);
+    }
+}
