@@ -174,13 +174,13 @@ fn reader_of(command: &Command) -> Option<&'static Reader> {
     READERS.iter().find(|reader| reader.program == program)
 }
 
-/// Whether a folder that something must be known of is read with all below, and not for what a pattern in it stands for.
-fn reads_all_below(command: &Command, folder: &AbsPath) -> bool {
-    let of_a_pattern = command
-        .files
-        .iter()
-        .any(|access| matches!(&access.target, FileTarget::Pattern { folder: own, .. } if own == folder));
-    !of_a_pattern || reads_below(command)
+/// The folders of patterns: what stands in them is read, and what lies below only by some commands.
+fn folders_of_patterns(command: &Command) -> BTreeSet<&AbsPath> {
+    let folders = command.files.iter().filter_map(|access| match &access.target {
+        FileTarget::Pattern { folder, .. } => Some(folder),
+        FileTarget::Path(_) | FileTarget::Unknown(_) => None,
+    });
+    folders.collect()
 }
 
 fn reads_below(command: &Command) -> bool {
@@ -386,8 +386,12 @@ fn taken(reader: &Reader, command: &Command) -> Vec<Option<Vec<Token>>> {
 impl World<'_> {
     /// Denies and asks on files that lie somewhere below what a command reads.
     pub(super) fn judge_trees(&self, command: &Command) -> Vec<Part> {
-        let wanted = wanted(command, |text| self.resolve(text));
-        if wanted.is_empty() {
+        // The same folder may be named thousands of times.
+        let mut folders = BTreeMap::<AbsPath, bool>::new();
+        for Wanted { folder, deep } in wanted(command, |text| self.resolve(text)) {
+            *folders.entry(folder).or_default() |= deep;
+        }
+        if folders.is_empty() {
             return Vec::new();
         }
         let index = self.rules.index();
@@ -407,10 +411,21 @@ impl World<'_> {
         };
         let mut steps = 0;
         let mut parts = Vec::new();
-        for Wanted { folder, deep } in wanted {
+        if folders.len() > MOST_FOLDERS
+            && let Some(id) = ids.first()
+        {
+            let subject = format!("reads all below {} folders", folders.len());
+            let why = "more than are looked through, which could hold a case for";
+            parts.push(Part::perhaps(self, *id, subject, why));
+        }
+        let of_patterns = folders_of_patterns(command);
+        let below = reads_below(command);
+        let mut names = Names::new(command, None, &mut steps);
+        for (folder, deep) in folders.into_iter().take(MOST_FOLDERS) {
             let tree = self.request.facts.trees.get(&folder);
-            if deep && reads_all_below(command, &folder) {
-                parts.extend(self.judge_below(command, &folder, tree, &ids, &mut steps));
+            if deep && (below || !of_patterns.contains(&folder)) {
+                names.tree = tree.filter(|tree| tree.complete);
+                parts.extend(self.judge_below(&folder, tree, &ids, &mut names));
             }
             // A glob takes links too, and what they lead to is read.
             let links = tree.into_iter().flat_map(|tree| &tree.links);
@@ -536,17 +551,12 @@ impl World<'_> {
     /// One folder that is read with all that lies below.
     fn judge_below(
         &self,
-        command: &Command,
         folder: &AbsPath,
         tree: Option<&Tree>,
         ids: &[RuleId],
-        steps: &mut usize,
+        names: &mut Names<'_>,
     ) -> Option<Part> {
-        let mut names = Names::new(command, tree.filter(|tree| tree.complete), steps);
-        let id = ids
-            .iter()
-            .copied()
-            .find(|id| self.can_cover_below(*id, folder, &mut names))?;
+        let id = ids.iter().copied().find(|id| self.can_cover_below(*id, folder, names))?;
         let why = match tree {
             Some(tree) if tree.complete => "it holds what seems to be a case for",
             Some(_) => "it is too large to look through, and could hold a case for",

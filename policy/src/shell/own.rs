@@ -27,6 +27,7 @@ const NEUTRAL: &[&str] = &[
     "--tool",
     "--input",
     "--agent",
+    "--ticket",
 ];
 
 /// Options without a value that change nothing a rule looks at.
@@ -108,7 +109,9 @@ pub(super) fn changes_ourselves(name: &str, arguments: &[Word]) -> bool {
             let harmless = match own.verb {
                 // What it runs or asks about is looked at by itself; `decide` and `hook` grant nothing.
                 Some("run" | "exec" | "decide") => true,
-                Some("hook" | "status" | "completions" | "help") => !uncertain,
+                Some("hook" | "status" | "completions" | "help" | "doctor") => !uncertain,
+                // Which choice is in force; the others change it.
+                Some("sandbox") => !uncertain && texts.contains(&"status") && own.program.is_none(),
                 None => !uncertain && texts.iter().all(|text| NEUTRAL_FLAGS.contains(text)),
                 // The team's policy and the audit trail are read with the administrator's token.
                 _ => texts.iter().any(|text| matches!(*text, "--help" | "-h")) && !uncertain,

@@ -58,9 +58,11 @@ pub(super) fn is_meaningful(name: &str) -> bool {
 /// Commands that change variables or the folder in bash, and that other shells do not have.
 const OF_BASH: &[&str] = &["declare", "let", "mapfile", "popd", "pushd", "readarray", "typeset"];
 
-/// The longest path that changes of folder are followed to, in bytes. A quarter of what Linux takes (`PATH_MAX`): each of
+/// The longest path that changes of folder are followed to, in bytes. An eighth of what Linux takes (`PATH_MAX`): each of
 /// thousands of changes copies the paths of all folders where the line may be.
-const LONGEST_PATH: usize = 1024;
+const LONGEST_PATH: usize = 512;
+/// Most folders where a line may be that are followed.
+const MOST_DIRECTORIES: usize = 16;
 /// So much of a path costs a step.
 const LETTERS_A_STEP: usize = 1024;
 /// Most directories that `pushd` puts away and that are remembered.
@@ -336,7 +338,7 @@ impl Walk<'_> {
                         if directories.contains(&joined) {
                             continue;
                         }
-                        if directories.len() < 32 && joined.as_str().len() <= LONGEST_PATH {
+                        if directories.len() < MOST_DIRECTORIES && joined.as_str().len() <= LONGEST_PATH {
                             directories.push(joined);
                         } else {
                             (moved.elsewhere, absolute) = (true, false);
