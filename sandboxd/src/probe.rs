@@ -45,7 +45,7 @@ pub async fn probe(places: &Places) -> Result<Enforcement, String> {
     while let Some(event) = launched.reports.next().await.map_err(|error| error.to_string())? {
         match event {
             Event::Ready(found) => enforcement = Some(found),
-            Event::Running(_) => {}
+            Event::Running(_) | Event::RefusedCalls(_) => {}
             Event::Refused(refused) => return Err(format!("{}: {}", refused.step, refused.reason)),
             Event::NotExecuted(not) => {
                 let cause = std::io::Error::from_raw_os_error(not.errno);
