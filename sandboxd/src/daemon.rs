@@ -22,7 +22,7 @@ use crate::trust::Trust;
 use crate::upstream::Upstream;
 
 /// Most commands that run at the same time.
-pub const MAX_RUNS: usize = 64;
+pub const MAX_RUNS: usize = 256;
 
 /// Most calls whose facts are gathered at the same time; each keeps a thread.
 pub const MAX_GATHERING: usize = 32;
@@ -69,6 +69,8 @@ pub struct Daemon {
     pub stop: CancellationToken,
     /// Where programs are looked for, by the facts and by sandboxed commands alike.
     pub search_path: String,
+    /// How many files a process here may have open before it asks for more; commands begin with that. 0 = not known.
+    pub open_files: u64,
     capability: Mutex<Option<(Instant, Enforcement)>>,
 }
 
@@ -94,6 +96,7 @@ impl Daemon {
             gathering: Arc::new(Semaphore::new(MAX_GATHERING)),
             stop: CancellationToken::new(),
             search_path: std::env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned()),
+            open_files: 0,
             capability: Mutex::default(),
             places,
         }

@@ -214,6 +214,20 @@ fn drop_capabilities() -> Result<(), StepFailed> {
             Err(error) => return Err(failed("emptying the bounding set")(error)),
         }
     }
+    // Looked at once more: the end of the list and a refusal to change it have the same number.
+    for number in 0..64u32 {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::capability_is_in_bounding_set(capability) {
+            Ok(false) => {}
+            Ok(true) => {
+                return Err(failed("making sure that the bounding set is empty")(
+                    rustix::io::Errno::PERM,
+                ));
+            }
+            Err(rustix::io::Errno::INVAL) => break,
+            Err(error) => return Err(failed("making sure that the bounding set is empty")(error)),
+        }
+    }
     let bits = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
         | CapabilitiesSecureBits::NO_SETUID_FIXUP
@@ -277,13 +291,17 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
 /// Tries the candidates in turn. Returns the error number if none can be executed.
 fn become_command(programs: &[CString], argv: &[CString], environment: &[CString], spec: &Spec) -> i32 {
     // A session of its own: no controlling terminal to push input into, and one group to signal.
-    let _ = rustix::process::setsid();
+    if let Err(error) = rustix::process::setsid() {
+        return error.raw_os_error();
+    }
     // No core files; and 1 rather than 0, as the kernel starts a handler outside the sandbox even at 0.
     let one = rustix::process::Rlimit {
         current: Some(1),
         maximum: Some(1),
     };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, one);
+    if let Err(error) = rustix::process::setrlimit(rustix::process::Resource::Core, one) {
+        return error.raw_os_error();
+    }
     if let Err(error) = fds::close_all_on_exec() {
         return error.raw_os_error().unwrap_or(libc::EIO);
     }

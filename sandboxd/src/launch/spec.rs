@@ -65,6 +65,9 @@ pub struct Limits {
     /// Size of a file that is written, in bytes.
     #[prost(uint64, tag = "3")]
     pub file_bytes: u64,
+    /// Open files that a process begins with; it may raise that up to `open_files`.
+    #[prost(uint64, tag = "4")]
+    pub open_files_at_first: u64,
 }
 
 /// The file tree of a sandbox. Everything that is not named is readable and read-only. All paths are absolute and real
