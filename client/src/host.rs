@@ -80,6 +80,8 @@ pub struct Enforcement {
     pub missing: Vec<String>,
     /// Landlock ABI of the kernel; 0 = none.
     pub landlock_abi: u32,
+    /// Which sandbox it is: `full`, `without_landlock` or `none`.
+    pub tier: &'static str,
 }
 
 /// Full, partial or none.
@@ -97,6 +99,11 @@ pub enum EnforcementStatus {
 impl From<v1::Enforcement> for Enforcement {
     fn from(wire: v1::Enforcement) -> Self {
         Self {
+            tier: match wire.tier() {
+                v1::SandboxTier::Full => "full",
+                v1::SandboxTier::WithoutLandlock => "without_landlock",
+                v1::SandboxTier::None | v1::SandboxTier::Unspecified => "none",
+            },
             status: match wire.status() {
                 v1::EnforcementStatus::Full => EnforcementStatus::Full,
                 v1::EnforcementStatus::Partial => EnforcementStatus::Partial,

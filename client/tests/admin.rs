@@ -132,6 +132,8 @@ fn record(sequence: u64) -> v1::AuditRecord {
                 ended_by: String::new(),
                 dropped_stdout: 0,
                 dropped_stderr: 0,
+                refusals: Vec::new(),
+                warnings: Vec::new(),
             }),
         }),
         _ => Body::Decision(v1::DecisionRecord {

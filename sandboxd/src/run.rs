@@ -111,6 +111,8 @@ struct Order {
     /// Names of variables that were kept out because they look like secrets.
     removed_variables: Vec<String>,
     belongings: Option<Belongings>,
+    /// What a person should know about the run.
+    warnings: Vec<String>,
 }
 
 impl Sandbox {
@@ -167,6 +169,7 @@ impl Sandbox {
                 environment: environment::with_network(environment, prepared.network.as_ref()),
                 layout: Some(prepared.layout),
                 accept_partial: profile.accept_partial,
+                accept_without_landlock: profile.accept_without_landlock,
                 missing: prepared.plan.missing.clone(),
                 keep_ignored_signals: false,
                 filtered_network: prepared.network.is_some(),
@@ -180,6 +183,7 @@ impl Sandbox {
                 note,
                 removed_variables,
                 belongings: Some(belongings),
+                warnings: prepared.warnings,
             })
         };
         let order = tokio::task::spawn_blocking(work)

@@ -131,3 +131,21 @@ async fn a_host_is_known_where_there_is_a_filter_and_probable_where_there_is_no_
     );
     assert!(known.iter().all(|(_, _, certain)| *certain), "{known:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_protected_file_with_a_second_name_is_told_with_the_outcome() {
+    let host = Host::start().await;
+    let git = host.workspace.join(".git");
+    std::fs::create_dir_all(git.join("hooks")).unwrap();
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(git.join("hooks/pre-commit"), "#!/bin/sh\n").unwrap();
+    assert_eq!(host.bash("true").await.outcome.warnings, [""; 0]);
+    std::fs::hard_link(git.join("hooks/pre-commit"), host.workspace.join("other")).unwrap();
+    let finished = host.bash("true").await;
+    let warnings = &finished.outcome.warnings;
+    assert!(
+        matches!(warnings.as_slice(), [only] if only.contains("hooks/pre-commit` has 2 names")),
+        "{warnings:?}"
+    );
+    assert_eq!(host.server.outcome(&finished.decision_id).await.warnings, *warnings);
+}

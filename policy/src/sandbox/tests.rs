@@ -188,17 +188,20 @@ fn what_restricts_wins() {
         disable_tmp_write: Some(true),
         share_tmp: Some(true),
         allow_root_owner: Some(true),
+        accept_without_landlock: Some(true),
         ..SandboxSettings::default()
     };
     let no = SandboxSettings {
         disable_tmp_write: Some(false),
         share_tmp: Some(false),
         allow_root_owner: Some(false),
+        accept_without_landlock: Some(false),
         ..SandboxSettings::default()
     };
     for pair in [[&yes, &no], [&no, &yes]] {
         let effective = merge(&[said(Layer::User, true, pair[0]), said(Layer::Project, true, pair[1])]);
         assert!(effective.disable_tmp_write && !effective.share_tmp && !effective.allow_root_owner);
+        assert!(!effective.accept_without_landlock);
     }
 }
 

@@ -187,6 +187,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         ),
         layout: Some(prepared.layout),
         accept_partial: false,
+        accept_without_landlock: profile.accept_without_landlock,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,
         filtered_network: prepared.network.is_some(),
@@ -194,6 +195,9 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         unheld_limits: limits.not,
         cgroup: Vec::new(),
     };
+    for warning in prepared.warnings.iter().filter(|_| arguments.report) {
+        note(warning);
+    }
     let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
     let reports = supervise_run(&spec, filter.as_ref())?;
     if let Some(filter) = filter {

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use portcullis_proto::v1::{Enforcement, EnforcementStatus};
+use portcullis_proto::v1::{Enforcement, EnforcementStatus, SandboxTier};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
@@ -46,7 +46,7 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
         exit_now(1);
     }
     let outcome = set_up(spec, ends.alive.as_fd(), ends.filter).and_then(|(enforcement, listener)| {
-        if enforcement.status() != EnforcementStatus::Full && !spec.accept_partial {
+        if !is_accepted(spec, &enforcement) {
             let missing = enforcement.missing.join("; ");
             return Err(StepFailed::new(
                 "enforcement",
@@ -97,6 +97,14 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
         }
     }
     exit_now(0)
+}
+
+/// Whether what is enforced is enough: all of it, or what the profile names.
+fn is_accepted(spec: &Spec, enforcement: &Enforcement) -> bool {
+    let only_landlock = enforcement.tier() == SandboxTier::WithoutLandlock && enforcement.missing.len() == 1;
+    enforcement.status() == EnforcementStatus::Full
+        || spec.accept_partial
+        || (spec.accept_without_landlock && only_landlock)
 }
 
 fn to_report(calls: &Tally) -> RefusedCalls {
@@ -153,10 +161,12 @@ fn set_up(
         "seccomp",
     ];
     let mut missing = spec.missing.clone();
+    let mut tier = SandboxTier::Full;
     let landlock_abi = match landlock::restrict(&writable, !rustix::process::getuid().is_root()) {
         Ok(abi) => {
             mechanisms.push("landlock");
             if abi < landlock::ENOUGH {
+                tier = SandboxTier::WithoutLandlock;
                 missing.push(format!(
                     "landlock: the kernel offers version {abi}, {} is needed",
                     landlock::ENOUGH
@@ -165,6 +175,7 @@ fn set_up(
             abi
         }
         Err(reason) => {
+            tier = SandboxTier::WithoutLandlock;
             missing.push(format!("landlock: {reason}"));
             0
         }
@@ -198,6 +209,7 @@ fn set_up(
         missing,
         landlock_abi,
         unheld_limits: spec.unheld_limits.clone(),
+        tier: tier.into(),
     };
     Ok((enforcement, listener))
 }

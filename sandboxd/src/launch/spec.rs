@@ -51,6 +51,9 @@ pub struct Spec {
     /// The cgroup that the sandbox is to live in, if there is one for it.
     #[prost(bytes = "vec", tag = "11")]
     pub cgroup: Vec<u8>,
+    /// Start without Landlock if the kernel has none, and nothing else is missing.
+    #[prost(bool, tag = "12")]
+    pub accept_without_landlock: bool,
 }
 
 /// What the kernel bounds by process. 0 = as it was.

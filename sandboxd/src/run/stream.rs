@@ -141,7 +141,7 @@ impl Run {
             dropped_stdout,
             dropped_stderr,
             refusals: refused,
-            warnings: Vec::new(),
+            warnings: std::mem::take(&mut self.order.warnings),
             end: Some(match (heard.not_started, heard.exited) {
                 (Some(reason), _) => outcome::End::NotStarted(reason),
                 (None, Some(Exited { signal: 0, code })) => outcome::End::ExitCode(code),

@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
+use portcullis_proto::v1::{EnforcementStatus, SandboxTier};
 use portcullis_sandboxd::launch::spec::{Event, Layout, Limits, Spec, next_report};
 use prost::Message as _;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -262,6 +263,37 @@ fn no_command_runs_in_half_a_sandbox_whatever_call_fails() {
         refused > count / 3,
         "most failures are no reason to refuse: {refused} of {count}"
     );
+}
+
+/// A kernel without Landlock, as far as a launcher can tell: its first call of it fails as if there were none.
+#[test]
+fn without_landlock_a_command_runs_only_if_that_is_accepted_and_it_is_told() {
+    let mut host = Host::new();
+    let places = calls(&host);
+    let first = |(_, call): &&(Place, i64)| *call == libc::SYS_landlock_create_ruleset;
+    let place = places.iter().find(first).expect("Landlock is asked for").0;
+    for (accepted, otherwise) in [(false, None), (true, None), (true, Some("hidden sockets: too many"))] {
+        host.spec.accept_without_landlock = accepted;
+        host.spec.missing = otherwise.into_iter().map(str::to_owned).collect();
+        let launch = host.launch(place, Act::Fail(libc::EOPNOTSUPP));
+        assert!(launch.seen.acted);
+        let (said, events) = launch.finish();
+        if accepted && otherwise.is_none() {
+            assert_eq!(said, "HELD\n", "{events:?}");
+            let Some(Event::Ready(enforcement)) = events.first() else {
+                panic!("{events:?}")
+            };
+            assert_eq!(enforcement.tier(), SandboxTier::WithoutLandlock);
+            assert_eq!(enforcement.status(), EnforcementStatus::Partial);
+            assert!(enforcement.missing[0].starts_with("landlock: "), "{enforcement:?}");
+        } else {
+            assert!(
+                matches!(events.as_slice(), [Event::Refused(refused)] if refused.step == "enforcement"),
+                "{events:?}"
+            );
+            assert_eq!(said, "");
+        }
+    }
 }
 
 /// Waits until none of these lives. What is only not yet waited for by its parent has ended.
