@@ -217,7 +217,7 @@ async fn cargo_builds_a_crate_with_a_dependency_from_a_registry() {
     };
     write(
         &host.workspace.join("Cargo.toml"),
-        "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\ndemo-dep = \"0.1\"\n",
+        "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\ndemo-dep = \"0.1\"\n[workspace]\n",
     );
     write(
         &host.workspace.join("src/main.rs"),
