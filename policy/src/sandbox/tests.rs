@@ -198,6 +198,8 @@ fn what_restricts_wins() {
         accept_without_landlock: Some(false),
         ..SandboxSettings::default()
     };
+    let by = |trusted| merge(&[said(Layer::Project, trusted, &yes)]).accept_without_landlock;
+    assert!(by(true) && !by(false) && !merge(&[]).accept_without_landlock);
     for pair in [[&yes, &no], [&no, &yes]] {
         let effective = merge(&[said(Layer::User, true, pair[0]), said(Layer::Project, true, pair[1])]);
         assert!(effective.disable_tmp_write && !effective.share_tmp && !effective.allow_root_owner);
@@ -220,6 +222,7 @@ fn a_whole_file_is_read() {
             share_tmp: Some(false),
             shared_build_cache: Some(true),
             allow_root_owner: Some(true),
+            accept_without_landlock: Some(false),
             network_mode: Some(NetworkMode::SandboxJsonPlusDefaults),
             network: NetworkPolicy {
                 default_allow: Some(false),

@@ -1,12 +1,16 @@
-//! Reads a command's output as it passes, and keeps the lines that complain of what a sandbox may have refused.
+//! Finds the lines of a command's output that complain of what a sandbox may have refused.
 //!
-//! Bounded whatever is printed: a line counts up to [`MAX_LINE`] bytes, and a run keeps [`MAX_KEPT`] complaints. The messages
-//! are the C library's, and what node, Rust and Python make of them, in English: another language is not understood.
+//! While the output passes, its beginning and its end are kept, [`EDGE`] bytes of each; they are read when the command has
+//! ended. So it costs a copy, and is bounded whatever is printed. The messages are the C library's, and what node, Rust and
+//! Python make of them, in English: another language is not understood.
+
+/// How much of the beginning, and of the end, of a stream is looked at, in bytes.
+const EDGE: usize = 64 * 1024;
 
 /// Longest piece of a line that is looked at, in bytes.
 const MAX_LINE: usize = 2048;
 
-/// Most complaints that are kept of one stream. The first ones: what comes after is often their consequence.
+/// Most complaints that are kept of one stream.
 const MAX_KEPT: usize = 64;
 
 /// Lines before a complaint that may name what it is about ("failed to create `/x`", "Caused by:", "…").
@@ -61,57 +65,70 @@ pub struct Complaints(pub Vec<Complaint>);
 /// Looks at one stream of output.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
-    line: Vec<u8>,
-    before: Vec<String>,
-    kept: Vec<Complaint>,
+    first: Vec<u8>,
+    last: Vec<u8>,
+    /// Something between the two was not kept.
+    gap: bool,
 }
 
 impl Watch {
     /// Looks at the next piece.
     pub fn look(&mut self, piece: &[u8]) {
-        if self.kept.len() >= MAX_KEPT {
-            return;
+        let room = EDGE.saturating_sub(self.first.len()).min(piece.len());
+        let (first, rest) = piece.split_at(room);
+        self.first.extend_from_slice(first);
+        self.last.extend_from_slice(rest);
+        // Moved only when as much again has come, so that each byte is moved once.
+        if self.last.len() > 2 * EDGE {
+            self.last.drain(..self.last.len() - EDGE);
+            self.gap = true;
         }
-        for part in piece.split_inclusive(|&byte| byte == b'\n' || byte == b'\r') {
-            let (text, ended) = match part.split_last() {
-                Some((b'\n' | b'\r', text)) => (text, true),
-                _ => (part, false),
-            };
-            let room = MAX_LINE.saturating_sub(self.line.len()).min(text.len());
-            self.line.extend(text.iter().take(room));
-            if ended {
-                self.end_of_line();
-            }
-        }
-    }
-
-    fn end_of_line(&mut self) {
-        let line = std::mem::take(&mut self.line);
-        let line = plain(&String::from_utf8_lossy(&line));
-        if line.trim().is_empty() {
-            return;
-        }
-        let lower = line.to_ascii_lowercase();
-        let found = WORDINGS.iter().find(|(_, wording)| lower.contains(wording));
-        if let Some((failure, _)) = found
-            && self.kept.len() < MAX_KEPT
-        {
-            self.kept.push(Complaint {
-                failure: *failure,
-                line: line.clone(),
-                before: self.before.clone(),
-            });
-        }
-        self.before.insert(0, line);
-        self.before.truncate(BEFORE);
     }
 
     /// What was found.
     #[must_use]
-    pub fn found(mut self) -> Vec<Complaint> {
-        self.end_of_line();
-        self.kept
+    pub fn found(self) -> Vec<Complaint> {
+        let Self { mut first, last, gap } = self;
+        if !gap {
+            first.extend(last);
+            return complaints(&first);
+        }
+        let mut found = complaints(&first);
+        // A line that was cut may name half a path.
+        let whole = last
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .map_or(last.len(), |at| at + 1);
+        found.extend(complaints(last.get(whole..).unwrap_or_default()));
+        found.truncate(MAX_KEPT);
+        found
     }
+}
+
+fn complaints(output: &[u8]) -> Vec<Complaint> {
+    let mut kept = Vec::new();
+    let mut before: Vec<String> = Vec::new();
+    for line in output.split(|&byte| byte == b'\n' || byte == b'\r') {
+        let line = line.get(..MAX_LINE).unwrap_or(line);
+        let line = plain(&String::from_utf8_lossy(line));
+        if line.trim().is_empty() {
+            continue;
+        }
+        let lower = line.to_ascii_lowercase();
+        if let Some((failure, _)) = WORDINGS.iter().find(|(_, wording)| lower.contains(wording)) {
+            kept.push(Complaint {
+                failure: *failure,
+                line: line.clone(),
+                before: before.clone(),
+            });
+            if kept.len() >= MAX_KEPT {
+                break;
+            }
+        }
+        before.insert(0, line);
+        before.truncate(BEFORE);
+    }
+    kept
 }
 
 /// Without the sequences that colour a terminal (`ESC [ … letter`), and without other control characters.
@@ -172,16 +189,24 @@ mod tests {
     }
 
     #[test]
-    fn output_without_end_takes_no_memory_without_end() {
+    fn output_without_end_takes_no_memory_without_end_and_its_end_is_read() {
         let mut watch = Watch::default();
         for _ in 0..1000 {
             watch.look(&[b'x'; 4096]);
+            watch.look(b"\nmiddle: Permission denied\n");
         }
-        assert!(watch.line.len() <= MAX_LINE);
-        for _ in 0..1000 {
-            watch.look(b"\nx: Permission denied\n");
-        }
-        assert_eq!(watch.found().len(), MAX_KEPT);
+        watch.look(&[b'y'; 8 * EDGE]);
+        watch.look(b"\nend: Read-only file system\n");
+        assert!(watch.first.len() <= EDGE && watch.last.len() <= 2 * EDGE);
+        let found = watch.found();
+        assert!(found.len() <= MAX_KEPT);
+        assert_eq!(found.last().unwrap().line, "end: Read-only file system");
+        let many = watch_all(&b"x: Permission denied\n".repeat(1000));
+        assert_eq!(many.len(), MAX_KEPT);
+    }
+
+    fn watch_all(text: &[u8]) -> Vec<Complaint> {
+        watch(&[text])
     }
 
     #[test]
