@@ -153,6 +153,43 @@ pub struct Decision {
     pub request_id: String,
 }
 
+/// Something that the sandbox refused to a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RefusalOf {
+    /// `write`, `read`, `host` or `call`.
+    pub kind: &'static str,
+    /// The path, the host or the system call; empty if it is not known which.
+    pub subject: String,
+    /// Why.
+    pub reason: String,
+    /// What can be done about it.
+    pub remedy: String,
+    /// Whether the sandbox saw it; else the command's output made it probable.
+    pub certain: bool,
+    /// How often.
+    pub times: u64,
+}
+
+impl From<v1::SandboxRefusal> for RefusalOf {
+    fn from(wire: v1::SandboxRefusal) -> Self {
+        let kind = match wire.kind() {
+            v1::RefusedKind::Write => "write",
+            v1::RefusedKind::Read => "read",
+            v1::RefusedKind::Host => "host",
+            v1::RefusedKind::Call => "call",
+            v1::RefusedKind::Unspecified => "unknown",
+        };
+        Self {
+            kind,
+            subject: wire.subject,
+            reason: wire.reason,
+            remedy: wire.remedy,
+            certain: wire.certain,
+            times: wire.times,
+        }
+    }
+}
+
 /// What became of a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutcomeOf {
@@ -170,6 +207,10 @@ pub struct OutcomeOf {
     pub ended_by: Option<String>,
     /// What was enforced; `None` if the host did not say.
     pub enforcement: Option<Enforcement>,
+    /// What the sandbox refused to it, as far as that can be told.
+    pub refusals: Vec<RefusalOf>,
+    /// What a person should know about the run.
+    pub warnings: Vec<String>,
 }
 
 /// A push of team policy.
@@ -269,7 +310,10 @@ impl From<v1::DecisionRecord> for Decision {
 
 impl From<v1::OutcomeRecord> for OutcomeOf {
     fn from(wire: v1::OutcomeRecord) -> Self {
-        let outcome = Outcome::from_wire(wire.outcome.unwrap_or_default());
+        let mut outcome = wire.outcome.unwrap_or_default();
+        let refusals = std::mem::take(&mut outcome.refusals);
+        let warnings = std::mem::take(&mut outcome.warnings);
+        let outcome = Outcome::from_wire(outcome);
         let (exit_code, signal, not_started) = match outcome.end {
             End::ExitCode(code) => (Some(code), None, None),
             End::Signal(number) => (None, Some(number), None),
@@ -283,6 +327,8 @@ impl From<v1::OutcomeRecord> for OutcomeOf {
             duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
             ended_by: outcome.ended_by,
             enforcement: outcome.enforcement,
+            refusals: refusals.into_iter().map(RefusalOf::from).collect(),
+            warnings,
         }
     }
 }

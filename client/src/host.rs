@@ -84,6 +84,8 @@ pub struct Enforcement {
     pub landlock_abi: u32,
     /// Limits that are wanted and that this host does not hold, with the reason. They are no walls: the command runs.
     pub unheld_limits: Vec<String>,
+    /// Which sandbox it is: `full`, `without_landlock` or `none`.
+    pub tier: &'static str,
 }
 
 /// Full, partial or none.
@@ -101,6 +103,11 @@ pub enum EnforcementStatus {
 impl From<v1::Enforcement> for Enforcement {
     fn from(wire: v1::Enforcement) -> Self {
         Self {
+            tier: match wire.tier() {
+                v1::SandboxTier::Full => "full",
+                v1::SandboxTier::WithoutLandlock => "without_landlock",
+                v1::SandboxTier::None | v1::SandboxTier::Unspecified => "none",
+            },
             status: match wire.status() {
                 v1::EnforcementStatus::Full => EnforcementStatus::Full,
                 v1::EnforcementStatus::Partial => EnforcementStatus::Partial,

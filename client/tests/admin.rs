@@ -133,6 +133,8 @@ fn record(sequence: u64) -> v1::AuditRecord {
                 dropped_stdout: 0,
                 dropped_stderr: 0,
                 errno: 0,
+                refusals: Vec::new(),
+                warnings: Vec::new(),
             }),
         }),
         _ => Body::Decision(v1::DecisionRecord {

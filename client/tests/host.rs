@@ -204,6 +204,7 @@ fn status(failure: &str, enforcement: v1::EnforcementStatus) -> Fake {
                 mechanisms: vec!["mount_namespace".into(), "landlock".into()],
                 missing: Vec::new(),
                 landlock_abi: 6,
+                tier: v1::SandboxTier::Full.into(),
                 unheld_limits: Vec::new(),
             }),
             running: 1,

@@ -118,6 +118,8 @@ pub struct SandboxSettings {
     pub shared_build_cache: Option<bool>,
     /// A caller with uid 0 keeps it inside.
     pub allow_root_owner: Option<bool>,
+    /// Commands run where the kernel has no Landlock, too.
+    pub accept_without_landlock: Option<bool>,
     /// Which lists of hosts count.
     pub network_mode: Option<NetworkMode>,
     /// Hosts.
@@ -193,6 +195,8 @@ pub struct EffectiveSandbox {
     pub shared_build_cache: bool,
     /// A caller with uid 0 keeps it inside.
     pub allow_root_owner: bool,
+    /// Commands run where the kernel has no Landlock, too.
+    pub accept_without_landlock: bool,
     /// Hosts.
     pub network: NetworkRules,
 }
@@ -225,6 +229,7 @@ pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
         share_tmp: granted(|settings| settings.share_tmp),
         shared_build_cache: granted(|settings| settings.shared_build_cache),
         allow_root_owner: !any(|settings| settings.allow_root_owner, false),
+        accept_without_landlock: granted(|settings| settings.accept_without_landlock),
         network: network(documents),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use portcullis_proto::v1::{Enforcement, EnforcementStatus};
+use portcullis_proto::v1::{Enforcement, EnforcementStatus, SandboxTier};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::UdsConnectInfo;
@@ -14,7 +14,7 @@ use crate::keys::TicketKeys;
 use crate::ledger::Ledger;
 use crate::limits::cgroup::Delegated;
 use crate::places::Places;
-use crate::probe;
+use crate::probe::{self, Conditions};
 use crate::seen::SeenTickets;
 use crate::spool::Spool;
 use crate::streams::HandedOver;
@@ -23,7 +23,7 @@ use crate::trust::Trust;
 use crate::upstream::Upstream;
 
 /// Most commands that run at the same time.
-pub const MAX_RUNS: usize = 64;
+pub const MAX_RUNS: usize = 256;
 
 /// Most calls whose facts are gathered at the same time; each keeps a thread.
 pub const MAX_GATHERING: usize = 32;
@@ -72,7 +72,17 @@ pub struct Daemon {
     pub stop: CancellationToken,
     /// Where programs are looked for, by the facts and by sandboxed commands alike.
     pub search_path: String,
-    capability: Mutex<Option<(Instant, Enforcement)>>,
+    /// How many files a process here may have open before it asks for more; commands begin with that. 0 = not known.
+    pub open_files: u64,
+    capability: Mutex<Option<Probed>>,
+}
+
+/// What a probe has found.
+#[derive(Clone, Debug)]
+struct Probed {
+    at: Instant,
+    under: Conditions,
+    enforcement: Enforcement,
 }
 
 impl Daemon {
@@ -98,19 +108,22 @@ impl Daemon {
             gathering: Arc::new(Semaphore::new(MAX_GATHERING)),
             stop: CancellationToken::new(),
             search_path: std::env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned()),
+            open_files: 0,
             capability: Mutex::default(),
             places,
         }
     }
 
-    /// What this host's sandbox enforces: found out by setting one up. A sandbox that stood is not tried again; one that did
-    /// not is, as the reason may have gone.
+    /// What this host's sandbox enforces: found out by setting one up. A sandbox that stood is tried again when the kernel, its
+    /// settings or the launcher have changed; one that did not also after a while, as the reason may have gone.
     pub async fn capability(&self) -> Enforcement {
         let mut known = self.capability.lock().await;
-        if let Some((at, enforcement)) = &*known
-            && (enforcement.status() != EnforcementStatus::None || at.elapsed() < PROBE_AGAIN)
+        let under = Conditions::now(&self.places);
+        if let Some(probed) = &*known
+            && probed.under == under
+            && (probed.enforcement.status() != EnforcementStatus::None || probed.at.elapsed() < PROBE_AGAIN)
         {
-            return enforcement.clone();
+            return probed.enforcement.clone();
         }
         let enforcement = match tokio::time::timeout(PROBE_DEADLINE, probe::probe(&self.places)).await {
             Ok(Ok(enforcement)) => enforcement,
@@ -120,7 +133,11 @@ impl Daemon {
                 PROBE_DEADLINE.as_secs()
             )),
         };
-        *known = Some((Instant::now(), enforcement.clone()));
+        *known = Some(Probed {
+            at: Instant::now(),
+            under,
+            enforcement: enforcement.clone(),
+        });
         enforcement
     }
 }
@@ -129,6 +146,7 @@ fn none(reason: String) -> Enforcement {
     tracing::error!(%reason, "this host cannot run commands in a sandbox");
     Enforcement {
         status: EnforcementStatus::None.into(),
+        tier: SandboxTier::None.into(),
         missing: vec![reason],
         ..Enforcement::default()
     }

@@ -21,6 +21,7 @@ pub mod prepare;
 pub mod probe;
 pub mod process;
 pub mod protect;
+pub mod refusals;
 pub mod run;
 pub mod scrub;
 pub mod seen;

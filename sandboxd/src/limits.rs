@@ -47,6 +47,7 @@ pub fn hold(limits: &SandboxLimits, facts: Facts<'_>) -> Held {
             processes: 0,
             open_files: limits.open_files,
             file_bytes: limits.file_bytes,
+            open_files_at_first: 0,
         },
         ..Held::default()
     };

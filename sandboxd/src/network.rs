@@ -30,13 +30,15 @@ mod transparent;
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portcullis_policy::network::NetworkRules;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::launch::filter::refused::Tally;
 
 pub use gate::{Lookup, SystemLookup};
 pub use hosts::{HostReport, Hosts};
@@ -88,6 +90,16 @@ pub struct Filter {
     closed: CancellationToken,
     tasks: TaskTracker,
     hosts: Arc<Hosts>,
+    calls: Arc<Mutex<Tally>>,
+}
+
+/// What a filter has heard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// The hosts that the command wanted.
+    pub hosts: Vec<HostReport>,
+    /// System calls that it was refused.
+    pub calls: Tally,
 }
 
 /// Connections that a command may have open to its filter at the same time; further ones wait. Each costs this process up
@@ -99,11 +111,17 @@ struct Shared {
     clients: Arc<Semaphore>,
     gate: Gate,
     pool: Mutex<Pool>,
+    /// What else was refused: the filter hears of that, too.
+    calls: Arc<Mutex<Tally>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Shared {
+    fn calls(&self) -> MutexGuard<'_, Tally> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The next connection of the command, when there is room for it; it counts until the permit is dropped.
     async fn client(&self, listener: &TcpListener) -> Option<(TcpStream, OwnedSemaphorePermit)> {
         let permit = Arc::clone(&self.clients).acquire_owned().await.ok()?;
@@ -139,10 +157,12 @@ impl Filter {
     #[must_use]
     pub fn start(launcher: UnixStream, rules: NetworkRules, lookup: Arc<dyn Lookup>) -> Self {
         let (stop, tasks, hosts) = (CancellationToken::new(), TaskTracker::new(), Arc::new(Hosts::default()));
+        let calls = Arc::<Mutex<Tally>>::default();
         let shared = Arc::new(Shared {
             clients: Arc::new(Semaphore::new(MAX_CLIENTS)),
             gate: Gate::new(rules, lookup, Arc::clone(&hosts)),
             pool: Mutex::new(Pool::default()),
+            calls: Arc::clone(&calls),
             tasks: tasks.clone(),
             stop: stop.clone(),
         });
@@ -162,6 +182,7 @@ impl Filter {
             closed,
             tasks,
             hosts,
+            calls,
         }
     }
 
@@ -170,12 +191,15 @@ impl Filter {
         self.closed.cancelled().await;
     }
 
-    /// Ends it, and says which hosts the command wanted.
-    pub async fn finish(self) -> Vec<HostReport> {
+    /// Ends it, and says which hosts the command wanted, and what it was refused.
+    pub async fn finish(self) -> Heard {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        self.hosts.report()
+        Heard {
+            hosts: self.hosts.report(),
+            calls: self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     }
 }
 

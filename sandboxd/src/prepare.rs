@@ -73,6 +73,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// Which hosts may be reached; `None` = none.
     pub network: Option<NetworkRules>,
+    /// What a person should know, one line each.
+    pub warnings: Vec<String>,
 }
 
 /// What belongs to a run beside the profile.
@@ -213,7 +215,13 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         name_server: network.as_ref().map(|_| SERVICE.to_string()).unwrap_or_default(),
         ..Layout::default()
     };
-    Ok(Prepared { layout, plan, network })
+    let warnings = protect::hardlinks::warnings(&plan.protected);
+    Ok(Prepared {
+        layout,
+        plan,
+        network,
+        warnings,
+    })
 }
 
 /// Reads the rules for hosts. An entry that is not understood lets nothing run.

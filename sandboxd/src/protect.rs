@@ -6,6 +6,7 @@
 //! appeared under a protected name, before the result is returned.
 
 pub mod gitconfig;
+pub mod hardlinks;
 pub mod named;
 pub mod note;
 pub mod patterns;

@@ -126,6 +126,8 @@ struct Order {
     /// What to say of the set-up.
     started: RunStarted,
     belongings: Option<Belongings>,
+    /// What a person should know about the run.
+    warnings: Vec<String>,
 }
 
 impl Sandbox {
@@ -202,6 +204,7 @@ impl Sandbox {
                 environment: environment::with_network(environment, prepared.network.as_ref()),
                 layout: Some(prepared.layout),
                 accept_partial: profile.accept_partial,
+                accept_without_landlock: profile.accept_without_landlock,
                 missing: prepared.plan.missing.clone(),
                 keep_ignored_signals: false,
                 filtered_network: prepared.network.is_some(),
@@ -215,6 +218,7 @@ impl Sandbox {
                 note,
                 started,
                 belongings: Some(belongings),
+                warnings: prepared.warnings,
             })
         };
         let order = tokio::task::spawn_blocking(work)

@@ -162,6 +162,7 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
     daemon.cgroup = tokio::task::spawn_blocking(Delegated::take)
         .await
         .unwrap_or_else(|error| Err(format!("looking for a cgroup was interrupted: {error}")));
+    daemon.open_files = raise_open_files();
     let daemon = Arc::new(daemon);
     // After the look back: what a note still names may still run.
     if nothing_runs(&daemon.places) {
@@ -239,6 +240,21 @@ impl Bound {
         let _ = tokio::fs::remove_file(socket_beside(&socket)).await;
         served.map_err(ServeError::from)
     }
+}
+
+/// Lets this process have as many files open as it may: each run keeps some, one with a filtered network a hundred. Returns
+/// how many it could have before.
+fn raise_open_files() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let now = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: now.maximum,
+        maximum: now.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "fewer commands can run at the same time: the limit of open files cannot be raised");
+    }
+    now.current.unwrap_or(0)
 }
 
 /// Largest file with certificates, in bytes: a bundle of all public authorities has a quarter of it.

@@ -143,10 +143,23 @@ fn shorten(report: &mut ReportOutcomeRequest) {
     if let Some(outcome::End::NotStarted(why)) = &mut outcome.end {
         cut(why, MAX_REASON);
     }
+    outcome.refusals.truncate(MAX_LINES);
+    for refusal in &mut outcome.refusals {
+        for text in [&mut refusal.subject, &mut refusal.reason, &mut refusal.remedy] {
+            cut(text, MAX_LINE);
+        }
+    }
     for lines in outcome
         .enforcement
         .iter_mut()
-        .flat_map(|enforcement| [&mut enforcement.mechanisms, &mut enforcement.missing])
+        .flat_map(|enforcement| {
+            [
+                &mut enforcement.mechanisms,
+                &mut enforcement.missing,
+                &mut enforcement.unheld_limits,
+            ]
+        })
+        .chain([&mut outcome.warnings])
     {
         if lines.len() > MAX_LINES {
             let more = lines.len() - (MAX_LINES - 1);
@@ -216,6 +229,14 @@ mod tests {
                 missing: vec!["x".repeat(4000); 100],
                 ..Enforcement::default()
             }),
+            warnings: vec!["y".repeat(4000); 100],
+            refusals: vec![
+                portcullis_proto::v1::SandboxRefusal {
+                    subject: "z".repeat(4000),
+                    ..Default::default()
+                };
+                100
+            ],
             ..Outcome::default()
         };
         assert!(portcullis_proto::convert::outcome_from_wire(&outcome).is_err());

@@ -207,7 +207,7 @@ impl Sandbox {
         Ran {
             code: code.unwrap_or_else(|| panic!("{events:?}\n{out}")),
             out,
-            hosts: filter.finish().await,
+            hosts: filter.finish().await.hosts,
             asked: names.asked.lock().unwrap().clone(),
         }
     }

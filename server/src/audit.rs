@@ -127,6 +127,14 @@ pub fn outcome(team: &TeamId, reporter: Reporter, decision_id: &str, mut outcome
             *text = name(text);
         }
     }
+    for refusal in &mut outcome.refusals {
+        for text in [&mut refusal.subject, &mut refusal.reason, &mut refusal.remedy] {
+            *text = name(text);
+        }
+    }
+    for text in &mut outcome.warnings {
+        *text = name(text);
+    }
     outcome.ended_by = name(&outcome.ended_by);
     let record = v1::OutcomeRecord {
         decision_id: decision_id.to_owned(),

@@ -21,6 +21,7 @@ use portcullis_policy::{
     evaluate,
     evaluate::classifier_matters,
     explain::{Explanation, explain},
+    facts::SandboxOffer,
     mode::{ClassifierReport, ClassifierVerdict},
     request::Interactivity,
     sandbox::EffectiveSandbox,
@@ -412,6 +413,12 @@ impl Judgement {
             .as_ref()
             .ok()
             .map(|compiled| trial::in_force(&compiled.ruleset, &self.policy));
+        let accepts = sandbox.as_ref().is_some_and(|sandbox| sandbox.accept_without_landlock);
+        let lacks = |host: &convert::HostClaims| host.lacks_only_landlock;
+        if accepts && self.question.host.as_ref().is_some_and(lacks) {
+            // Policy says that this is enough, and the launcher is told so with the profile.
+            Arc::make_mut(&mut self.question).request.facts.sandbox = SandboxOffer::Full;
+        }
         let decision = match compiled {
             Ok(compiled) if compiled.faults.is_empty() => {
                 (self.judges.evaluator)(&compiled.ruleset, &self.question.request)

@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// Measure the decision engine alone, beside two others on the same rules, and what a rule weighs
     #[arg(long, conflicts_with_all = ["rounds", "debug", "no_build"])]
     engine: bool,
+    /// Measure the sandbox alone, beside bare processes and `bwrap`, and the network filter
+    #[arg(long, conflicts_with_all = ["engine", "no_build"])]
+    sandbox: bool,
 }
 
 /// What is allowed in the bench's own team policy.
@@ -43,6 +46,9 @@ const POLICY: &str = r#"{"permissions": {"allow": ["Bash(true)", "Bash(git statu
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.engine {
         return engine();
+    }
+    if options.sandbox {
+        return sandbox(options);
     }
     let profile = Profile::from_release_flag(!options.debug);
     let programs = if options.no_build {
@@ -65,6 +71,29 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         whole_processes(&programs, folder.path(), &data, options.rounds).and_then(|()| decide_latency(profile, &data));
     stack.stop();
     measured
+}
+
+/// Builds the launcher, and runs the example that drives it.
+fn sandbox(options: &Options) -> Result<()> {
+    let release = if options.debug { &[][..] } else { &["--release"][..] };
+    let rounds = options.rounds.to_string();
+    let of_sandboxd = ["--locked", "-p", "portcullis-sandboxd"];
+    for arguments in [&["build", "--bins"][..], &["run", "--example", "overhead"]] {
+        let mut command = toolchain::cargo()?;
+        command.args(arguments).args(of_sandboxd).args(release);
+        if arguments.first() == Some(&"run") {
+            command.args(["--", &rounds]);
+        }
+        let status = command
+            .status()
+            .map_err(|cause| Failure::io("cannot start cargo", &cause))?;
+        if !status.success() {
+            return Err(Failure::new(format!(
+                "the measurement of the sandbox failed ({status})"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Builds and runs the benches of the engine, a workspace of its own, so that nothing else builds the engines beside it.

@@ -11,6 +11,7 @@ mod failure;
 mod fuzz;
 mod guard;
 mod output;
+mod proof;
 mod stack;
 mod steps;
 mod tidy;
@@ -49,6 +50,8 @@ enum Task {
     Bench(bench::Options),
     /// Compare the analysis of shell lines with what real bash does, in a sandbox
     Differential(differential::Options),
+    /// Prove at length what the tests prove by samples: that a launch fails closed, that nothing is left
+    Proof(proof::Options),
     /// Give random bytes to a fuzz target
     Fuzz(fuzz::Options),
     /// Become the given program, and die when the process that started it dies
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Differential(options) => differential::run(&options),
+        Task::Proof(options) => proof::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Guarded(options) => guard::run(&options),
     };

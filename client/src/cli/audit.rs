@@ -273,6 +273,10 @@ fn line(record: &Record) -> String {
             if !outcome.enforced().is_empty() {
                 let _ = write!(text, "  enforcement {}", outcome.enforced());
             }
+            for refusal in &outcome.refusals {
+                let sure = if refusal.certain { "" } else { "probably " };
+                let _ = write!(text, "  {sure}refused {} {}", refusal.kind, printable(&refusal.subject));
+            }
             let _ = write!(text, "  decision {}", printable(&outcome.decision_id));
         }
         Body::PolicyChange(change) => {

@@ -63,8 +63,21 @@ fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
                 EnforcementStatus::Full => Check::new(
                     name,
                     Finding::Good,
-                    format!("fully enforced: {}", enforcement.mechanisms.join(", ")),
+                    format!(
+                        "fully enforced: {} (tier `{}`)",
+                        enforcement.mechanisms.join(", "),
+                        enforcement.tier,
+                    ),
                 ),
+                EnforcementStatus::Partial if enforcement.tier == "without_landlock" => Check::new(
+                    name,
+                    Finding::Limited,
+                    format!(
+                        "tier `without_landlock`: the mounts alone keep files from being written, a second wall is missing ({missing}); \
+                         commands run only where policy accepts that (`acceptWithoutLandlock`)"
+                    ),
+                )
+                .mended_by("use a kernel with Landlock 3 or later (Linux 6.2), with `landlock` among its `lsm=`"),
                 EnforcementStatus::Partial => Check::new(
                     name,
                     Finding::Bad,

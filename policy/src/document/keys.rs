@@ -396,6 +396,11 @@ macro_rules! sandbox_keys {
             "A caller with uid 0 keeps it inside, without any right. A `false` of any file wins.",
         ),
         key(
+            "acceptWithoutLandlock",
+            Shape::Boolean,
+            "Commands run where the kernel has no Landlock, too. A `false` of any file wins.",
+        ),
+        key(
             "networkMode",
             Shape::Word(&NetworkMode::WORDS),
             "Which hosts count: those of the files, those and the usual ones of languages and tools, or all public ones.",

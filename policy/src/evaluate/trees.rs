@@ -7,6 +7,8 @@
 //! Only reading of contents counts. Listing names (`find`, `ls -R`, `tree`) does not, nor does what git shows of tracked
 //! files: that is in everybody's clone.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::{
     AbsPath, Effect,
     facts::Tree,
@@ -24,6 +26,9 @@ use super::{
     part::Part,
     world::{PathRule, World},
 };
+
+/// Most folders of one command that are looked through.
+const MOST_FOLDERS: usize = 256;
 
 /// A program that reads the folders among its operands with all that lies below.
 struct Reader {
@@ -556,7 +561,10 @@ impl World<'_> {
         ids: &[RuleId],
         names: &mut Names<'_>,
     ) -> Option<Part> {
-        let id = ids.iter().copied().find(|id| self.can_cover_below(*id, folder, names))?;
+        let id = ids
+            .iter()
+            .copied()
+            .find(|id| self.can_cover_below(*id, folder, names))?;
         let why = match tree {
             Some(tree) if tree.complete => "it holds what seems to be a case for",
             Some(_) => "it is too large to look through, and could hold a case for",

@@ -188,17 +188,22 @@ fn what_restricts_wins() {
         disable_tmp_write: Some(true),
         share_tmp: Some(true),
         allow_root_owner: Some(true),
+        accept_without_landlock: Some(true),
         ..SandboxSettings::default()
     };
     let no = SandboxSettings {
         disable_tmp_write: Some(false),
         share_tmp: Some(false),
         allow_root_owner: Some(false),
+        accept_without_landlock: Some(false),
         ..SandboxSettings::default()
     };
+    let by = |trusted| merge(&[said(Layer::Project, trusted, &yes)]).accept_without_landlock;
+    assert!(by(true) && !by(false) && !merge(&[]).accept_without_landlock);
     for pair in [[&yes, &no], [&no, &yes]] {
         let effective = merge(&[said(Layer::User, true, pair[0]), said(Layer::Project, true, pair[1])]);
         assert!(effective.disable_tmp_write && !effective.share_tmp && !effective.allow_root_owner);
+        assert!(!effective.accept_without_landlock);
     }
 }
 
@@ -217,6 +222,7 @@ fn a_whole_file_is_read() {
             share_tmp: Some(false),
             shared_build_cache: Some(true),
             allow_root_owner: Some(true),
+            accept_without_landlock: Some(false),
             network_mode: Some(NetworkMode::SandboxJsonPlusDefaults),
             network: NetworkPolicy {
                 default_allow: Some(false),

@@ -55,6 +55,8 @@ pub struct HostClaims {
     pub documents: Vec<HostDocument>,
     /// Portcullis' own secret places on that host, to be masked in the sandbox.
     pub masked_paths: Vec<String>,
+    /// Its sandbox lacks Landlock, and nothing else.
+    pub lacks_only_landlock: bool,
 }
 
 /// How a document of the host is written.
@@ -119,6 +121,10 @@ pub(super) fn facts(
     let programs = programs(wire.programs)?;
     let git_folders = git_folders(wire.git_folders)?;
     let repository = repository("facts.repository", wire.repository)?;
+    let lacks_only_landlock = wire
+        .sandbox
+        .as_ref()
+        .is_some_and(|sandbox| sandbox.tier() == v1::SandboxTier::WithoutLandlock && sandbox.missing.len() == 1);
     let sandbox = sandbox_offer_from_wire(wire.sandbox.map_or(0, |sandbox| sandbox.status))
         .map_err(|invalid| invalid.at("facts.sandbox.status"))?;
     let own_paths = check::paths("facts.own_paths", &wire.own_paths, MAX_OWN_PATHS, check::MAX_PATH)?;
@@ -145,6 +151,7 @@ pub(super) fn facts(
         uid: wire.uid,
         documents,
         masked_paths: own_secret_paths.iter().map(ToString::to_string).collect(),
+        lacks_only_landlock,
     };
     let facts = Facts {
         vouched: true,

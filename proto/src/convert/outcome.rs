@@ -5,8 +5,11 @@
 use super::{InvalidMessage, check, time::duration_from_wire, words::sandbox_offer_from_wire};
 use crate::v1;
 
-/// Most mechanisms, and most missing ones, that an enforcement lists.
+/// Most mechanisms, and most missing ones, that an enforcement lists; most refusals and warnings of an outcome.
 const MAX_LINES: usize = 64;
+
+/// Longest of their texts, in bytes.
+const MAX_LINE: usize = 1024;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +54,23 @@ pub fn outcome_from_wire(outcome: &v1::Outcome) -> Result<Ended, InvalidMessage>
         ] {
             check::count(field, lines, MAX_LINES)?;
             for (at, line) in lines.iter().enumerate() {
-                check::length(&format!("{field}[{at}]"), line, 1024)?;
+                check::length(&format!("{field}[{at}]"), line, MAX_LINE)?;
             }
         }
+    }
+    check::count("outcome.refusals", &outcome.refusals, MAX_LINES)?;
+    for (at, refusal) in outcome.refusals.iter().enumerate() {
+        for (field, text) in [
+            ("subject", &refusal.subject),
+            ("reason", &refusal.reason),
+            ("remedy", &refusal.remedy),
+        ] {
+            check::length(&format!("outcome.refusals[{at}].{field}"), text, MAX_LINE)?;
+        }
+    }
+    check::count("outcome.warnings", &outcome.warnings, MAX_LINES)?;
+    for (at, line) in outcome.warnings.iter().enumerate() {
+        check::length(&format!("outcome.warnings[{at}]"), line, MAX_LINE)?;
     }
     if !["", "timeout", "disconnect", "shutdown", "crash"].contains(&outcome.ended_by.as_str()) {
         let fault = "is not timeout, disconnect, shutdown, crash or empty";
@@ -105,6 +122,22 @@ mod tests {
         }
         let long = read(Some(End::NotStarted("x".repeat(5000))));
         assert_eq!(long.unwrap_err().field, "outcome.not_started");
+        let lengthy = v1::Outcome {
+            end: Some(End::ExitCode(1)),
+            refusals: vec![v1::SandboxRefusal {
+                subject: "x".repeat(1025),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let fault = outcome_from_wire(&lengthy).unwrap_err();
+        assert_eq!(fault.field, "outcome.refusals[0].subject");
+        let many = v1::Outcome {
+            end: Some(End::ExitCode(1)),
+            warnings: vec!["x".to_owned(); 65],
+            ..Default::default()
+        };
+        assert_eq!(outcome_from_wire(&many).unwrap_err().field, "outcome.warnings");
         let odd = v1::Outcome {
             end: Some(End::ExitCode(0)),
             ended_by: "magic".into(),

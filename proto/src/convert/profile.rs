@@ -139,6 +139,7 @@ pub fn profile(
         .into(),
         shared_build_cache: sandbox.shared_build_cache,
         refuse_root: !sandbox.allow_root_owner,
+        accept_without_landlock: sandbox.accept_without_landlock,
         revealed_paths: paths(&sandbox.revealed),
         limits: Some(LIMITS),
     }
@@ -263,6 +264,7 @@ mod tests {
         assert_eq!(profile.roots, ["/w", "/x"]);
         assert_eq!(profile.masked_paths, ["/d/tokens"]);
         assert!(profile.read_write_paths.is_empty() && !profile.accept_partial && !profile.refuse_root);
+        assert!(!profile.accept_without_landlock);
         assert_eq!(profile.network(), v1::NetworkAccess::Filtered);
         assert!(!profile.network_rules.as_ref().unwrap().default_allow);
         assert_eq!(profile.temporary_folder(), v1::TemporaryFolder::Private);
@@ -288,7 +290,7 @@ mod tests {
         let text = r#"{
             "type": "workspace_readonly", "additionalReadwritePaths": ["out", "~/cache", "/data"], "denyRead": ["*.pem"],
             "additionalReadonlyPaths": ["~/keep"], "disableTmpWrite": true, "shareTmp": true, "enableSharedBuildCache": true,
-            "allowRootOwner": false, "networkMode": "sandbox_json_only",
+            "allowRootOwner": false, "acceptWithoutLandlock": true, "networkMode": "sandbox_json_only",
             "networkPolicy": { "allow": ["*.example.com"], "deny": ["10.0.0.0/8"] }
         }"#;
         let of = |text: &str| {

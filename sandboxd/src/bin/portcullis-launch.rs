@@ -8,6 +8,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use portcullis_sandboxd::launch::{StepFailed, exec_mode, spec, supervise};
+use portcullis_sandboxd::probe::canary;
 use portcullis_sandboxd::protect::note;
 use portcullis_sandboxd::sys::fds::take_inherited;
 
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     let mode = arguments.next();
     match mode.as_deref().and_then(|mode| mode.to_str()) {
         Some("run") => run(),
-        Some("canary") => canary(arguments.next()),
+        Some("canary") => canary(arguments),
         Some("exec") => match exec_mode::run(arguments) {
             Ok(status) => ExitCode::from(status),
             Err(error) => {
@@ -78,14 +79,25 @@ fn run() -> ExitCode {
     }
 }
 
-/// Runs inside a sandbox that the daemon sets up to see whether it holds: succeeds if a file outside cannot be made.
-fn canary(outside: Option<std::ffi::OsString>) -> ExitCode {
-    match outside.map(File::create_new) {
-        Some(Err(error)) if matches!(error.raw_os_error(), Some(libc::EROFS | libc::EACCES | libc::EPERM)) => {
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::FAILURE,
+/// Runs inside a sandbox that the daemon sets up to see whether it holds: tries to make a file outside, to read a hidden one, and
+/// to reach a server of the host on loopback. The exit status says what was possible; see `probe`.
+fn canary(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    let (Some(outside), Some(hidden), Some(port)) = (arguments.next(), arguments.next(), arguments.next()) else {
+        return ExitCode::from(canary::USAGE);
+    };
+    let port = port.to_str().and_then(|port| port.parse::<u16>().ok());
+    let is_refused = |error: &io::Error| matches!(error.raw_os_error(), Some(libc::EROFS | libc::EACCES | libc::EPERM));
+    if !File::create_new(outside).is_err_and(|error| is_refused(&error)) {
+        return ExitCode::from(canary::WROTE);
     }
+    if !File::open(hidden).is_err_and(|error| is_refused(&error)) {
+        return ExitCode::from(canary::READ);
+    }
+    let reached = port.is_none_or(|port| std::net::TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, port)).is_ok());
+    if reached {
+        return ExitCode::from(canary::REACHED);
+    }
+    ExitCode::SUCCESS
 }
 
 fn complain(error: &dyn std::error::Error) {

@@ -27,6 +27,7 @@ use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::send_rules;
 use crate::prepare::{Extras, prepare};
 use crate::protect::sweep;
+use crate::refusals::{self, Complaints, Tree};
 use crate::run::environment::{own_folders, with_network};
 use crate::scrub;
 use crate::sys::signals::SignalReader;
@@ -187,6 +188,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         ),
         layout: Some(prepared.layout),
         accept_partial: false,
+        accept_without_landlock: profile.accept_without_landlock,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,
         filtered_network: prepared.network.is_some(),
@@ -194,6 +196,9 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         unheld_limits: limits.not,
         cgroup: Vec::new(),
     };
+    for warning in prepared.warnings.iter().filter(|_| arguments.report) {
+        note(warning);
+    }
     let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
     let reports = supervise_run(&spec, filter.as_ref())?;
     if let Some(filter) = filter {
@@ -210,10 +215,12 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         note(failure);
     }
     let mut status = Err(ExecError::Killed);
+    let mut calls = Vec::new();
     for event in reports {
         match event {
             Event::Ready(enforcement) if arguments.report => print_report(&enforcement, &left_out),
             Event::Ready(_) | Event::Running(_) => {}
+            Event::RefusedCalls(refused) => calls = refused.calls,
             Event::Refused(refused) => {
                 status = Err(ExecError::Refused {
                     step: refused.step,
@@ -230,6 +237,14 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
                 status = Ok(u8::try_from(128 + exited.signal).unwrap_or(255))
             }
             Event::Exited(exited) => status = Ok(u8::try_from(exited.code).unwrap_or(255)),
+        }
+    }
+    if !matches!(status, Ok(0)) {
+        // What is said about files is not read here: the output goes to the terminal, past this program.
+        let tally = calls.iter().map(|call| (call.number, call.times)).collect();
+        let said = refusals::all(&[], &tally, &Complaints::default(), &Tree::default());
+        for line in said.iter().filter_map(refusals::line) {
+            let _ = io::stderr().write_all(line.as_bytes());
         }
     }
     status

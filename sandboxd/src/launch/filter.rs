@@ -5,9 +5,22 @@
 //! The program first makes sure of the architecture, as the numbers mean something else on another.
 
 mod calls;
+pub mod refused;
 
 use crate::sys::seccomp::Instruction;
 use calls::{CLONE, CONNECT, IOCTL, MODES, Number, REFUSED, Refusal, SOCKETS, UNSHARE};
+
+/// Of what the program's listener hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reports {
+    /// There is no listener: what is refused fails by itself.
+    Nothing,
+    /// Of what is refused, and it says how that fails (never that it goes on), so that it can be told. Not of calls that do not
+    /// exist: libraries try them all the time and do without.
+    Refusals,
+    /// Of every `connect`, too.
+    RefusalsAndConnects,
+}
 
 /// `CLONE_NEW*`: a new user namespace gives capabilities inside it, and with them the way to mount.
 const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
@@ -77,6 +90,12 @@ impl Architecture {
     }
 }
 
+/// Whether a call that a listener hears of is a `connect`, which may go on. Nothing else may.
+#[must_use]
+pub fn is_connect(number: i32) -> bool {
+    u32::try_from(number).is_ok_and(|number| Architecture::OWN.number(CONNECT) == Some(number))
+}
+
 const LOAD_WORD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const JUMP_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const JUMP_BITS: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
@@ -136,13 +155,18 @@ fn for_call(program: &mut Vec<Instruction>, number: Option<u32>, block: Vec<Inst
     program.extend(block);
 }
 
-/// The filter program. With `report_connects` every `connect` waits for the listener's answer.
+/// The filter program. What is reported waits for the listener's answer.
 #[must_use]
-pub fn program(report_connects: bool) -> Vec<Instruction> {
-    program_of(Architecture::OWN, report_connects)
+pub fn program(reports: Reports) -> Vec<Instruction> {
+    program_of(Architecture::OWN, reports)
 }
 
-fn program_of(architecture: Architecture, report_connects: bool) -> Vec<Instruction> {
+fn program_of(architecture: Architecture, reports: Reports) -> Vec<Instruction> {
+    // If the listener is gone, the kernel itself fails the call.
+    let refuse = |number| match reports {
+        Reports::Nothing => errno(number),
+        Reports::Refusals | Reports::RefusalsAndConnects => libc::SECCOMP_RET_USER_NOTIF,
+    };
     let mut program = vec![op(LOAD_WORD, OFFSET_ARCHITECTURE)];
     program.push(Instruction {
         code: JUMP_EQUAL,
@@ -157,35 +181,37 @@ fn program_of(architecture: Architecture, report_connects: bool) -> Vec<Instruct
     }
     for listed in REFUSED {
         let action = match listed.refusal {
-            Refusal::NotPermitted => errno(libc::EPERM),
+            Refusal::NotPermitted => refuse(libc::EPERM),
             Refusal::NoSuchCall => errno(libc::ENOSYS),
         };
         if let Some(number) = architecture.number(listed.number) {
             return_if_equal(&mut program, number, action);
         }
     }
-    if report_connects && let Some(connect) = architecture.number(CONNECT) {
+    if reports == Reports::RefusalsAndConnects
+        && let Some(connect) = architecture.number(CONNECT)
+    {
         return_if_equal(&mut program, connect, libc::SECCOMP_RET_USER_NOTIF);
     }
     for (call, bits) in [(CLONE, NEW_NAMESPACES), (UNSHARE, NEW_NAMESPACES | NEW_TIME_NAMESPACE)] {
         let mut block = vec![op(LOAD_WORD, low_word(0))];
-        return_if_bits(&mut block, bits, errno(libc::EPERM));
+        return_if_bits(&mut block, bits, refuse(libc::EPERM));
         block.push(op(RETURN, ALLOW));
         for_call(&mut program, architecture.number(call), block);
     }
     let mut block = vec![op(LOAD_WORD, low_word(1))];
     for request in TERMINAL_INPUT {
-        return_if_equal(&mut block, request, errno(libc::EPERM));
+        return_if_equal(&mut block, request, refuse(libc::EPERM));
     }
     block.push(op(RETURN, ALLOW));
     for_call(&mut program, architecture.number(IOCTL), block);
-    for &(call, argument) in MODES {
+    for &(_, call, argument) in MODES {
         let mut block = vec![op(LOAD_WORD, low_word(argument))];
-        return_if_bits(&mut block, libc::S_ISUID, errno(libc::EPERM));
+        return_if_bits(&mut block, libc::S_ISUID, refuse(libc::EPERM));
         block.push(op(RETURN, ALLOW));
         for_call(&mut program, architecture.number(call), block);
     }
-    for call in SOCKETS {
+    for (_, call) in SOCKETS {
         let mut block = vec![op(LOAD_WORD, low_word(0))];
         for family in FAMILIES {
             return_if_equal(&mut block, family, ALLOW);
@@ -196,10 +222,10 @@ fn program_of(architecture: Architecture, report_connects: bool) -> Vec<Instruct
             jf: 0,
             k: libc::AF_NETLINK.cast_unsigned(),
         });
-        block.push(op(RETURN, errno(libc::EAFNOSUPPORT)));
+        block.push(op(RETURN, refuse(libc::EAFNOSUPPORT)));
         block.push(op(LOAD_WORD, low_word(2)));
         return_if_equal(&mut block, 0, ALLOW);
-        block.push(op(RETURN, errno(libc::EAFNOSUPPORT)));
+        block.push(op(RETURN, refuse(libc::EAFNOSUPPORT)));
         for_call(&mut program, architecture.number(call), block);
     }
     program.push(op(RETURN, ALLOW));

@@ -11,13 +11,16 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use portcullis_proto::v1::{Enforcement, EnforcementStatus};
+use portcullis_proto::v1::{Enforcement, EnforcementStatus, SandboxTier};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use super::spec::{Event, Exited, NotExecuted, Refused, Running, Spec, write_report};
+use super::filter::Reports;
+use super::filter::refused::{self, Tally};
+use super::spec::{Event, Exited, NotExecuted, Refused, RefusedCall, RefusedCalls, Running, Spec, write_report};
 use super::{StepFailed, filter, identity, landlock, limits, mounts, network, streams};
+use crate::sys::notify::{self, Answer};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
 use crate::sys::{fds, net, seccomp, signals};
 
@@ -42,8 +45,8 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
     if fds::close_all_but(&keep).is_err() {
         exit_now(1);
     }
-    let outcome = set_up(spec, ends.alive.as_fd(), ends.filter).and_then(|enforcement| {
-        if enforcement.status() != EnforcementStatus::Full && !spec.accept_partial {
+    let outcome = set_up(spec, ends.alive.as_fd(), ends.filter).and_then(|(enforcement, listener)| {
+        if !is_accepted(spec, &enforcement) {
             let missing = enforcement.missing.join("; ");
             return Err(StepFailed::new(
                 "enforcement",
@@ -51,22 +54,23 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
                 io::Error::new(io::ErrorKind::Unsupported, "the profile does not accept that"),
             ));
         }
-        Ok(enforcement)
+        Ok((enforcement, listener))
     });
     let landlock_abi;
-    match outcome {
+    let listener = match outcome {
         Err(failed) => {
             let _ = write_report(&status, Event::Refused(failed.to_report()));
             exit_now(1);
         }
         // INVARIANT: the report leaves before the command is executed; nobody to report to, nothing to execute.
-        Ok(enforcement) => {
+        Ok((enforcement, listener)) => {
             landlock_abi = enforcement.landlock_abi;
             if write_report(&status, Event::Ready(enforcement)).is_err() {
                 exit_now(1);
             }
+            listener
         }
-    }
+    };
     match start(spec, landlock_abi) {
         Err(failed) => {
             let _ = write_report(&status, Event::Refused(failed.to_report()));
@@ -75,9 +79,19 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
             let _ = write_report(&status, Event::NotExecuted(NotExecuted { errno }));
         }
         Ok(Started::Running(command)) => {
+            let mut calls = Tally::default();
             if write_report(&status, Event::Running(Running {})).is_ok()
-                && let Some(exited) = watch(command, ends.control.as_fd(), ends.alive.as_fd())
+                && let Some(exited) = watch(
+                    command,
+                    ends.control.as_fd(),
+                    ends.alive.as_fd(),
+                    listener.as_ref(),
+                    &mut calls,
+                )
             {
+                if !calls.is_empty() {
+                    let _ = write_report(&status, Event::RefusedCalls(to_report(&calls)));
+                }
                 let _ = write_report(&status, Event::Exited(exited));
             }
         }
@@ -85,8 +99,30 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
     exit_now(0)
 }
 
-/// Everything up to the point where only the command is missing.
-fn set_up(spec: &Spec, alive: impl AsFd, filter_outside: Option<OwnedFd>) -> Result<Enforcement, StepFailed> {
+/// Whether what is enforced is enough: all of it, or what the profile names.
+fn is_accepted(spec: &Spec, enforcement: &Enforcement) -> bool {
+    let only_landlock = enforcement.tier() == SandboxTier::WithoutLandlock && enforcement.missing.len() == 1;
+    enforcement.status() == EnforcementStatus::Full
+        || spec.accept_partial
+        || (spec.accept_without_landlock && only_landlock)
+}
+
+fn to_report(calls: &Tally) -> RefusedCalls {
+    RefusedCalls {
+        calls: calls
+            .iter()
+            .map(|(number, times)| RefusedCall { number, times })
+            .collect(),
+    }
+}
+
+/// Everything up to the point where only the command is missing. Beside what is enforced, the listener of the system-call
+/// filter, if it is heard here.
+fn set_up(
+    spec: &Spec,
+    alive: impl AsFd,
+    filter_outside: Option<OwnedFd>,
+) -> Result<(Enforcement, Option<OwnedFd>), StepFailed> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| StepFailed::new("pid_namespace", "asking to die with the supervisor", error))?;
     let mut go = [0u8];
@@ -125,10 +161,12 @@ fn set_up(spec: &Spec, alive: impl AsFd, filter_outside: Option<OwnedFd>) -> Res
         "seccomp",
     ];
     let mut missing = spec.missing.clone();
+    let mut tier = SandboxTier::Full;
     let landlock_abi = match landlock::restrict(&writable, !rustix::process::getuid().is_root()) {
         Ok(abi) => {
             mechanisms.push("landlock");
             if abi < landlock::ENOUGH {
+                tier = SandboxTier::WithoutLandlock;
                 missing.push(format!(
                     "landlock: the kernel offers version {abi}, {} is needed",
                     landlock::ENOUGH
@@ -137,30 +175,43 @@ fn set_up(spec: &Spec, alive: impl AsFd, filter_outside: Option<OwnedFd>) -> Res
             abi
         }
         Err(reason) => {
+            tier = SandboxTier::WithoutLandlock;
             missing.push(format!("landlock: {reason}"));
             0
         }
     };
     let failed = |error| StepFailed::new("seccomp", "installing the filter", error);
-    if let Some((sockets, outside)) = network {
-        let listener = seccomp::install_with_listener(&filter::program(true)).map_err(failed)?;
+    let listener = if let Some((sockets, outside)) = network {
+        let program = filter::program(Reports::RefusalsAndConnects);
+        let listener = seccomp::install_with_listener(&program).map_err(failed)?;
         network::hand_over(outside.as_fd(), &listener, &sockets)?;
         mechanisms.push("network_filter");
+        None
     } else {
-        seccomp::install(&filter::program(false)).map_err(failed)?;
-    }
+        match seccomp::install_with_listener(&filter::program(Reports::Refusals)) {
+            Ok(listener) => Some(listener),
+            // Somebody outside listens to this process already: what is refused cannot be told then.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                seccomp::install(&filter::program(Reports::Nothing)).map_err(failed)?;
+                None
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    };
     let status = if missing.is_empty() {
         EnforcementStatus::Full
     } else {
         EnforcementStatus::Partial
     };
-    Ok(Enforcement {
+    let enforcement = Enforcement {
         status: status.into(),
         mechanisms: mechanisms.into_iter().map(str::to_owned).collect(),
         missing,
         landlock_abi,
         unheld_limits: spec.unheld_limits.clone(),
-    })
+        tier: tier.into(),
+    };
+    Ok((enforcement, listener))
 }
 
 /// No capability is left, none can come back: not by uid 0, not by a file, not by inheritance.
@@ -173,6 +224,20 @@ fn drop_capabilities() -> Result<(), StepFailed> {
             Ok(()) => {}
             Err(rustix::io::Errno::INVAL) => break, // Beyond the last one the kernel knows.
             Err(error) => return Err(failed("emptying the bounding set")(error)),
+        }
+    }
+    // Looked at once more: the end of the list and a refusal to change it have the same number.
+    for number in 0..64u32 {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::capability_is_in_bounding_set(capability) {
+            Ok(false) => {}
+            Ok(true) => {
+                return Err(failed("making sure that the bounding set is empty")(
+                    rustix::io::Errno::PERM,
+                ));
+            }
+            Err(rustix::io::Errno::INVAL) => break,
+            Err(error) => return Err(failed("making sure that the bounding set is empty")(error)),
         }
     }
     let bits = CapabilitiesSecureBits::NO_ROOT
@@ -238,13 +303,17 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
 /// Tries the candidates in turn. Returns the error number if none can be executed.
 fn become_command(programs: &[CString], argv: &[CString], environment: &[CString], spec: &Spec) -> i32 {
     // A session of its own: no controlling terminal to push input into, and one group to signal.
-    let _ = rustix::process::setsid();
+    if let Err(error) = rustix::process::setsid() {
+        return error.raw_os_error();
+    }
     // No core files; and 1 rather than 0, as the kernel starts a handler outside the sandbox even at 0.
     let one = rustix::process::Rlimit {
         current: Some(1),
         maximum: Some(1),
     };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, one);
+    if let Err(error) = rustix::process::setrlimit(rustix::process::Resource::Core, one) {
+        return error.raw_os_error();
+    }
     if let Err(error) = fds::close_all_on_exec() {
         return error.raw_os_error().unwrap_or(libc::EIO);
     }
@@ -298,8 +367,14 @@ fn leave_standard_streams() {
     }
 }
 
-/// Waits for the command, passing on signals and reaping orphans. `None` if everything is to end.
-fn watch(command: Pid, control: impl AsFd, alive: impl AsFd) -> Option<Exited> {
+/// Waits for the command, passing on signals, reaping orphans, and failing refused calls. `None` if everything is to end.
+fn watch(
+    command: Pid,
+    control: impl AsFd,
+    alive: impl AsFd,
+    listener: Option<&OwnedFd>,
+    calls: &mut Tally,
+) -> Option<Exited> {
     let children = signals::SignalReader::new(&[libc::SIGCHLD]).ok()?;
     loop {
         // Reap before waiting: the command may have ended before SIGCHLD was blocked.
@@ -312,13 +387,18 @@ fn watch(command: Pid, control: impl AsFd, alive: impl AsFd) -> Option<Exited> {
             PollFd::new(&children, PollFlags::IN),
             PollFd::new(&control, PollFlags::IN),
             PollFd::new(&alive, PollFlags::IN),
+            // Where nobody is heard, the same descriptor once more.
+            PollFd::from_borrowed_fd(listener.map_or_else(|| children.as_fd(), AsFd::as_fd), PollFlags::IN),
         ];
         match poll(&mut polled, None) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             Err(_) => return None,
         }
-        let [child_event, control_event, alive_event] = polled.map(|fd| !fd.revents().is_empty());
+        let [child_event, control_event, alive_event, call_event] = polled.map(|fd| !fd.revents().is_empty());
+        if let (true, Some(listener)) = (call_event, listener) {
+            refuse(listener, calls);
+        }
         if child_event {
             while children.next().is_some() {}
         }
@@ -332,6 +412,15 @@ fn watch(command: Pid, control: impl AsFd, alive: impl AsFd) -> Option<Exited> {
         if alive_event {
             return None; // Nothing is ever written there after the first byte: it has ended.
         }
+    }
+}
+
+/// Fails the next refused call. One whose thread was killed meanwhile is none.
+fn refuse(listener: &OwnedFd, calls: &mut Tally) {
+    if let Ok(call) = notify::receive(listener.as_fd()) {
+        calls.count(call.number);
+        let errno = refused::of(call.number).errno;
+        let _ = notify::answer(listener.as_fd(), call.id, Answer::Fail(errno));
     }
 }
 

@@ -30,6 +30,17 @@ pub fn set(limits: &Limits) -> Result<(), Errno> {
     for (resource, most) in wanted.into_iter().filter(|(_, most)| *most > 0) {
         setrlimit(resource, lowered(getrlimit(resource), most))?;
     }
+    if limits.open_files_at_first > 0 {
+        let now = getrlimit(Resource::Nofile);
+        let first = lowered(now, limits.open_files_at_first).current;
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: first,
+                maximum: now.maximum,
+            },
+        )?;
+    }
     Ok(())
 }
 

@@ -249,8 +249,11 @@ fn tmpfs(mode: &str) -> io::Result<OwnedFd> {
 /// Covers a folder with an empty one. A folder that the host does not have needs no cover.
 pub(super) fn cover(path: &str, mode: &str, attributes: u64) -> Result<(), StepFailed> {
     let path = Path::new(path);
-    if !path.is_dir() {
-        return Ok(());
+    match path.metadata() {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StepFailed::new(STEP, format!("looking at `{}`", path.display()), error)),
     }
     let real = fs::canonicalize(path)
         .map_err(|error| StepFailed::new(STEP, format!("resolving `{}`", path.display()), error))?;
@@ -367,8 +370,11 @@ fn private_proc() -> Result<(), StepFailed> {
     attach(&proc, Path::new("/proc"))?;
     for name in PROC_READ_ONLY {
         let path = Path::new("/proc").join(name);
-        if path.symlink_metadata().is_ok_and(|found| !found.is_symlink()) {
-            bind_on_itself(&path, READ_ONLY | NO_EXEC)?;
+        match path.symlink_metadata() {
+            Ok(found) if found.is_symlink() => {}
+            Ok(_) => bind_on_itself(&path, READ_ONLY | NO_EXEC)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StepFailed::new(STEP, format!("looking at `{}`", path.display()), error)),
         }
     }
     Ok(())
@@ -378,8 +384,11 @@ fn private_proc() -> Result<(), StepFailed> {
 fn mask_all(masked: &[PathBuf]) -> Result<(), StepFailed> {
     let mut empty_file = None;
     for path in masked {
-        let Ok(found) = path.symlink_metadata() else {
-            continue; // Nothing there, or nothing that this process could look at.
+        let found = match path.symlink_metadata() {
+            Ok(found) => found,
+            // Nothing there, or nothing that this process, and so its command, could look at.
+            Err(error) if unreachable(&error) => continue,
+            Err(error) => return Err(StepFailed::new(STEP, format!("looking at `{}`", path.display()), error)),
         };
         if found.is_dir() {
             let empty = tmpfs("0000").map_err(|error| StepFailed::new(STEP, "making a mask", error))?;
@@ -406,6 +415,11 @@ fn unless_gone(path: &Path, masked: Result<(), StepFailed>) -> Result<(), StepFa
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         _ => masked,
     }
+}
+
+/// Whether nothing is at a path for a process of this user: a parent is missing, closed to it, or no folder.
+fn unreachable(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES))
 }
 
 /// An empty file without any permission, in the private `/run`.

@@ -51,6 +51,9 @@ pub struct Spec {
     /// The cgroup that the sandbox is to live in, if there is one for it.
     #[prost(bytes = "vec", tag = "11")]
     pub cgroup: Vec<u8>,
+    /// Start without Landlock if the kernel has none, and nothing else is missing.
+    #[prost(bool, tag = "12")]
+    pub accept_without_landlock: bool,
 }
 
 /// What the kernel bounds by process. 0 = as it was.
@@ -65,6 +68,9 @@ pub struct Limits {
     /// Size of a file that is written, in bytes.
     #[prost(uint64, tag = "3")]
     pub file_bytes: u64,
+    /// Open files that a process begins with; it may raise that up to `open_files`.
+    #[prost(uint64, tag = "4")]
+    pub open_files_at_first: u64,
 }
 
 /// The file tree of a sandbox. Everything that is not named is readable and read-only. All paths are absolute and real
@@ -101,11 +107,11 @@ pub struct Layout {
 }
 
 /// What the launcher tells back, in this order: `ready` or `refused`; after `ready`, `running` or `not_executed`; after
-/// `running`, `exited`. An end without `exited` means that the sandbox was killed.
+/// `running`, `refused_calls` if there were any, and `exited`. An end without `exited` means that the sandbox was killed.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Report {
     /// What happened.
-    #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6")]
     pub event: Option<Event>,
 }
 
@@ -127,6 +133,9 @@ pub enum Event {
     /// It ended.
     #[prost(message, tag = "5")]
     Exited(Exited),
+    /// What it was refused.
+    #[prost(message, tag = "6")]
+    RefusedCalls(RefusedCalls),
 }
 
 /// Why there is no sandbox.
@@ -153,6 +162,25 @@ pub struct NotExecuted {
     /// The kernel's error number.
     #[prost(int32, tag = "1")]
     pub errno: i32,
+}
+
+/// System calls that were refused, if that was heard of inside.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct RefusedCalls {
+    /// Each once.
+    #[prost(message, repeated, tag = "1")]
+    pub calls: Vec<RefusedCall>,
+}
+
+/// A system call that was refused.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct RefusedCall {
+    /// Its number on this machine.
+    #[prost(int32, tag = "1")]
+    pub number: i32,
+    /// How often.
+    #[prost(uint64, tag = "2")]
+    pub times: u64,
 }
 
 /// How the command ended.

@@ -26,9 +26,13 @@ pub fn confine(writable: &[PathBuf]) -> Result<(), StepFailed> {
         ("standard error", io::stderr().as_fd().try_clone_to_owned()),
     ];
     for (number, (name, stream)) in streams.into_iter().enumerate() {
-        // A stream that is closed leads nowhere.
-        let Ok(stream) = stream else { continue };
         let fault = |what: &str, source: io::Error| StepFailed::new(STEP, format!("{what} the {name}"), source);
+        let stream = match stream {
+            Ok(stream) => stream,
+            // A stream that is closed leads nowhere.
+            Err(error) if error.raw_os_error() == Some(libc::EBADF) => continue,
+            Err(error) => return Err(fault("looking at", error)),
+        };
         let inside = same_inside(stream.as_fd(), number, writable).map_err(|error| fault("confining", error))?;
         if let Some(inside) = inside {
             let replaced = match number {

@@ -15,6 +15,7 @@ use portcullis_policy::network::{Target, canonical};
 use tokio::io::unix::AsyncFd;
 
 use super::{Shared, sockets, transparent};
+use crate::launch::filter::{is_connect, refused};
 use crate::launch::network::{SERVICE, listen_at};
 use crate::sys::notify::{self, Answer, Call};
 
@@ -48,6 +49,13 @@ pub(super) async fn watch(shared: Arc<Shared>, listener: OwnedFd, mut spare: Vec
             }
             Err(error) => return tracing::debug!(%error, "no connections can be watched any more"),
         };
+        if !is_connect(call.number) {
+            shared.calls().count(call.number);
+            let errno = refused::of(call.number).errno;
+            let _ = notify::answer(listener.get_ref().as_fd(), call.id, Answer::Fail(errno));
+            ready.clear_ready();
+            continue;
+        }
         let answer = match destination(&listener, &call) {
             Some(address) => expect(&shared, address, &mut served, &mut spare),
             None => Answer::Continue,

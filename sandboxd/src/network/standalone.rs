@@ -13,6 +13,7 @@ use tokio::net::UnixStream;
 
 use super::{Filter, SystemLookup, refusal_line};
 use crate::prepare;
+use crate::refusals::{self, Complaints, Tree};
 
 /// Largest rules, in bytes.
 const MAX_RULES: usize = 4 * 1024 * 1024;
@@ -58,7 +59,10 @@ pub async fn serve() -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let filter = Filter::start(UnixStream::from_std(socket)?, rules, Arc::new(SystemLookup));
     filter.until_closed().await;
-    for line in filter.finish().await.iter().filter_map(refusal_line) {
+    let heard = filter.finish().await;
+    let calls = refusals::all(&[], &heard.calls, &Complaints::default(), &Tree::default());
+    let calls = calls.iter().filter_map(refusals::line);
+    for line in heard.hosts.iter().filter_map(refusal_line).chain(calls) {
         let _ = io::stderr().write_all(line.as_bytes());
     }
     Ok(())

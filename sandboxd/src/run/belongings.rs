@@ -10,7 +10,7 @@ use crate::caches;
 use crate::daemon::Daemon;
 use crate::durable;
 use crate::launch::mounts::PRIVATE_TMP;
-use crate::launch::spec::{Layout, Spec};
+use crate::launch::spec::{Layout, Limits, Spec};
 use crate::limits::{self, Facts, Held, cgroup::RunCgroup};
 use crate::temporary::SessionFolder;
 use crate::variables;
@@ -24,6 +24,7 @@ pub(super) struct Belongings {
     held: Held,
     shared_cache: bool,
     closed_tmp: bool,
+    open_files_at_first: u64,
 }
 
 impl Belongings {
@@ -87,6 +88,7 @@ impl Belongings {
             held,
             shared_cache: profile.shared_build_cache,
             closed_tmp: profile.temporary_folder() == TemporaryFolder::Closed,
+            open_files_at_first: daemon.open_files,
         })
     }
 
@@ -98,7 +100,10 @@ impl Belongings {
         if self.closed_tmp {
             variables::set(&mut spec.environment, "TMPDIR", PRIVATE_TMP);
         }
-        spec.limits = Some(self.held.by_process);
+        spec.limits = Some(Limits {
+            open_files_at_first: self.open_files_at_first,
+            ..self.held.by_process
+        });
         spec.unheld_limits.clone_from(&self.held.not);
         if let Some(cgroup) = &self.cgroup {
             spec.cgroup = cgroup.path().as_os_str().as_bytes().to_vec();

@@ -15,10 +15,12 @@ use tonic::{Status, Streaming};
 use super::Order;
 use super::belongings::Belongings;
 use crate::daemon::Daemon;
+use crate::launch::filter::refused::Tally;
 use crate::launch::spec::{Event, Exited};
 use crate::network::{self, Filter, HostReport, SystemLookup};
 use crate::process::{Control, Launched, Reports, launch};
 use crate::protect::sweep::{self, Swept};
+use crate::refusals::{self, Complaint, Complaints, Tree, Watch};
 use crate::streams::Streams;
 
 /// Largest piece of output in one message, in bytes.
@@ -81,6 +83,10 @@ struct Heard {
     exited: Option<Exited>,
     /// Bytes of standard output and standard error that were not passed on.
     dropped: [u64; 2],
+    /// What the output complains of.
+    complaints: Complaints,
+    /// System calls that were refused, if the init heard of them.
+    calls: Tally,
 }
 
 /// What was found after a run.
@@ -100,12 +106,12 @@ impl Run {
             let streams = self.streams.take();
             launch(&launcher, &self.order.spec, theirs, Some(note), streams).map(|launched| (launched, filter))
         });
-        let mut hosts = Vec::new();
+        let mut filtered = network::Heard::default();
         let (heard, ended_by, found) = match launched {
             Ok((launched, filter)) => {
                 let accompanied = self.accompany(launched, messages, &to_caller).await;
                 if let Some(filter) = filter {
-                    hosts = filter.finish().await;
+                    filtered = filter.finish().await;
                 }
                 accompanied
             }
@@ -117,7 +123,24 @@ impl Run {
                 (heard, "", self.look_back().await)
             }
         };
-        self.tell(found, heard.dropped, &hosts, &to_caller).await;
+        let hosts = filtered.hosts;
+        let calls = if heard.calls.is_empty() {
+            &filtered.calls
+        } else {
+            &heard.calls
+        };
+        let tree = Tree::of(&self.order.spec);
+        let succeeded = matches!(heard.exited, Some(Exited { code: 0, signal: 0 }));
+        // A command that succeeded has shrugged off what its output speaks of.
+        let complaints = if succeeded {
+            &Complaints::default()
+        } else {
+            &heard.complaints
+        };
+        let refused = refusals::all(&hosts, calls, complaints, &tree);
+        let lines = refused.iter().filter(|_| !succeeded).filter_map(refusals::line);
+        self.tell(found, heard.dropped, &hosts, lines.collect(), &to_caller)
+            .await;
         let [dropped_stdout, dropped_stderr] = heard.dropped;
         let (running, errno) = (heard.running, heard.errno);
         let outcome = Outcome {
@@ -128,6 +151,8 @@ impl Run {
             dropped_stdout,
             dropped_stderr,
             errno,
+            refusals: refused,
+            warnings: std::mem::take(&mut self.order.warnings),
             end: Some(match (heard.not_started, heard.exited) {
                 (Some(reason), _) => outcome::End::NotStarted(reason),
                 (None, Some(Exited { signal: 0, code })) => outcome::End::ExitCode(code),
@@ -229,7 +254,11 @@ impl Run {
             let Some(task) = task else { continue };
             let abort = task.abort_handle();
             tokio::select! {
-                counted = task => *dropped = counted.unwrap_or(0),
+                counted = task => {
+                    let (counted, complaints) = counted.unwrap_or_default();
+                    *dropped = counted;
+                    heard.complaints.0.extend(complaints);
+                }
                 () = to_caller.closed() => abort.abort(),
                 () = self.daemon.stop.cancelled() => abort.abort(),
                 () = tokio::time::sleep(OUTPUT_DEADLINE) => abort.abort(),
@@ -267,7 +296,14 @@ impl Run {
     }
 
     /// Tells the caller what was put aside, what was limited, and which hosts were refused.
-    async fn tell(&self, found: Found, dropped: [u64; 2], hosts: &[HostReport], to_caller: &ToCaller) {
+    async fn tell(
+        &self,
+        found: Found,
+        dropped: [u64; 2],
+        hosts: &[HostReport],
+        refused: Vec<String>,
+        to_caller: &ToCaller,
+    ) {
         let Found { swept, limits } = found;
         let limits = limits.iter().map(|line| format!("portcullis: {line}\n"));
         let streams = ["standard output", "standard error"].into_iter().zip(dropped);
@@ -282,7 +318,8 @@ impl Run {
             )
         });
         let failures = swept.failures.iter().map(|failure| format!("portcullis: {failure}\n"));
-        let refused = hosts.iter().filter_map(network::refusal_line);
+        let hosts = hosts.iter().filter_map(network::refusal_line);
+        let refused = hosts.chain(refused);
         for line in put_aside.chain(failures).chain(limits).chain(dropped).chain(refused) {
             tracing::warn!(decision = self.decision_id, line = line.trim_end(), "after a run");
             let sent = to_caller.send(Ok(message(run_response::Message::Stderr(line.into_bytes()))));
@@ -321,6 +358,9 @@ impl Heard {
                 let cause = std::io::Error::from_raw_os_error(not.errno);
                 self.errno = not.errno.unsigned_abs();
                 self.not_started = Some(format!("the program cannot be executed: {cause}"));
+            }
+            Event::RefusedCalls(refused) => {
+                self.calls = refused.calls.iter().map(|call| (call.number, call.times)).collect();
             }
             Event::Exited(exited) => self.exited = Some(exited),
         }
@@ -412,26 +452,28 @@ async fn take_input(
 }
 
 /// Passes output on, as fast as the caller takes it. What is beyond `most` bytes (0 = no limit) is read all the same, so that
-/// the command goes on. Returns how much that was.
+/// the command goes on. Returns how much that was, and of what the output complains.
 async fn pass_output(
     mut pipe: impl AsyncRead + Unpin,
     most: u64,
     to_caller: ToCaller,
     kind: fn(Vec<u8>) -> run_response::Message,
-) -> u64 {
+) -> (u64, Vec<Complaint>) {
     let mut piece = Vec::with_capacity(PIECE);
     let (mut left, mut dropped) = (if most == 0 { u64::MAX } else { most }, 0u64);
+    let mut watch = Watch::default();
     loop {
         piece.clear();
         match pipe.read_buf(&mut piece).await {
-            Ok(0) | Err(_) => return dropped,
+            Ok(0) | Err(_) => return (dropped, watch.found()),
             Ok(read) => {
+                watch.look(&piece);
                 let kept = usize::try_from(left).map_or(read, |left| left.min(read));
                 piece.truncate(kept);
                 left -= kept as u64;
                 dropped += (read - kept) as u64;
                 if kept > 0 && to_caller.send(Ok(message(kind(piece.clone())))).await.is_err() {
-                    return dropped;
+                    return (dropped, watch.found());
                 }
             }
         }

@@ -376,6 +376,58 @@ async fn allow_rules_beside_those_of_an_installed_file_count_only_if_it_lets_the
     }
 }
 
+/// A weaker sandbox counts only where somebody who may widen has named it, and only for what it was named for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_without_landlock_counts_only_where_policy_accepts_it() {
+    let server = start().await;
+    let policy = |accepts: &str| {
+        format!(r#"{{ "permissions": {{ "allow": [] }}, "sandbox": {{ {accepts} "autoAllowIfSandboxed": true }} }}"#)
+    };
+    let asked = |missing: &[&str], project: &str| v1::DecideRequest {
+        facts: Some(v1::HostFacts {
+            sandbox: Some(v1::Enforcement {
+                status: v1::EnforcementStatus::Partial.into(),
+                tier: v1::SandboxTier::WithoutLandlock.into(),
+                missing: missing.iter().map(ToString::to_string).collect(),
+                ..v1::Enforcement::default()
+            }),
+            documents: vec![v1::HostDocument {
+                format: v1::DocumentFormat::SandboxFile.into(),
+                layer: v1::Layer::Project.into(),
+                path: "/w/.portcullis/sandbox.json".into(),
+                content: project.into(),
+            }],
+            ..facts()
+        }),
+        ..execution(&["acme-build", "now"])
+    };
+    let landlock = ["landlock: the kernel does not offer it"];
+    let both = ["landlock: the kernel does not offer it", "hidden sockets: too many"];
+    let accepts = r#""acceptWithoutLandlock": true,"#;
+    let refuses = r#"{ "acceptWithoutLandlock": false }"#;
+    let wants = r#"{ "acceptWithoutLandlock": true }"#;
+    for (team, missing, project, effect) in [
+        (accepts, &landlock[..], "{}", v1::Effect::Allow),
+        ("", &landlock, "{}", v1::Effect::Ask),
+        // A project that nobody trusts may narrow and not widen.
+        ("", &landlock, wants, v1::Effect::Ask),
+        (accepts, &landlock, refuses, v1::Effect::Ask),
+        (accepts, &both, "{}", v1::Effect::Ask),
+    ] {
+        push(&server, &policy(team)).await;
+        let answer = server
+            .host()
+            .decide(asked(missing, project))
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(answer.effect(), effect, "{team} {missing:?} {project}: {answer:?}");
+        if effect == v1::Effect::Allow {
+            assert!(answer.sandbox.unwrap().accept_without_landlock);
+        }
+    }
+}
+
 /// Teams, people and projects say what the sandbox may do; what an untrusted project grants does not count.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allow_carries_the_sandbox_that_the_documents_describe() {

@@ -18,6 +18,7 @@ pub(super) fn key(own: &SandboxSettings, name: &str) -> Option<Node> {
         "shareTmp" => own.share_tmp.map(Node::boolean),
         "enableSharedBuildCache" => own.shared_build_cache.map(Node::boolean),
         "allowRootOwner" => own.allow_root_owner.map(Node::boolean),
+        "acceptWithoutLandlock" => own.accept_without_landlock.map(Node::boolean),
         "networkMode" => own.network_mode.map(NetworkMode::word).map(Node::text),
         "networkPolicy" => Node::section(&keys::NETWORK_POLICY, true, |key| match key.name {
             "default" => own

@@ -42,6 +42,7 @@ impl Reader<'_> {
             "shareTmp" => settings.share_tmp = self.boolean(value, key),
             "enableSharedBuildCache" => settings.shared_build_cache = self.boolean(value, key),
             "allowRootOwner" => settings.allow_root_owner = self.boolean(value, key),
+            "acceptWithoutLandlock" => settings.accept_without_landlock = self.boolean(value, key),
             "networkPolicy" => {
                 if let Some(object) = self.object(value, key) {
                     settings.network = self.network_policy(object);

@@ -30,7 +30,6 @@ pub(super) enum Refusal {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
     /// Its name, for people.
-    #[cfg_attr(not(test), expect(dead_code, reason = "whoever reads the table, and its tests"))]
     pub(super) name: &'static str,
     pub(super) number: Number,
     pub(super) refusal: Refusal,
@@ -121,17 +120,14 @@ pub(super) const IOCTL: Number = number(16, Some(29));
 /// `connect`.
 pub(super) const CONNECT: Number = number(42, Some(203));
 /// `socket` and `socketpair`: family, kind, protocol.
-pub(super) const SOCKETS: [Number; 2] = [number(41, Some(198)), number(53, Some(199))];
+pub(super) const SOCKETS: [(&str, Number); 2] =
+    [("socket", number(41, Some(198))), ("socketpair", number(53, Some(199)))];
 
-/// Calls that change a file's mode, with the argument that holds it. A program that is marked to run as its owner would work
+/// Calls that change a file's mode: name, number, and the argument that holds it. A program that is marked to run as its owner would work
 /// outside, for every user there. Nothing else makes one: writing to a file takes the mark away.
-pub(super) const MODES: &[(Number, u32)] = &[
-    // chmod
-    (number(90, None), 1),
-    // fchmod
-    (number(91, Some(52)), 1),
-    // fchmodat
-    (number(268, Some(53)), 2),
-    // fchmodat2
-    (number(452, Some(452)), 2),
+pub(super) const MODES: &[(&str, Number, u32)] = &[
+    ("chmod", number(90, None), 1),
+    ("fchmod", number(91, Some(52)), 1),
+    ("fchmodat", number(268, Some(53)), 2),
+    ("fchmodat2", number(452, Some(452)), 2),
 ];

@@ -6,7 +6,10 @@ const ALL: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
 
 /// Runs the program of one architecture on one call of another.
 fn run(of: Architecture, architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
-    let program = program_of(of, false);
+    interpret(&program_of(of, Reports::Nothing), architecture, number, arguments)
+}
+
+fn interpret(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let word = |offset: u32| match offset {
         0 => number,
         4 => architecture,
@@ -66,10 +69,10 @@ fn the_numbers_are_those_of_the_kernel() {
         (UNSHARE, libc::SYS_unshare),
         (IOCTL, libc::SYS_ioctl),
         (CONNECT, libc::SYS_connect),
-        (SOCKETS[0], libc::SYS_socket),
-        (SOCKETS[1], libc::SYS_socketpair),
-        (MODES[1].0, libc::SYS_fchmod),
-        (MODES[2].0, libc::SYS_fchmodat),
+        (SOCKETS[0].1, libc::SYS_socket),
+        (SOCKETS[1].1, libc::SYS_socketpair),
+        (MODES[1].1, libc::SYS_fchmod),
+        (MODES[2].1, libc::SYS_fchmodat),
     ] {
         assert_eq!(own(number), Some(known));
     }
@@ -186,7 +189,7 @@ fn terminal_input_is_refused_with_any_high_bits() {
 #[test]
 fn odd_socket_families_are_refused() {
     let refused = errno(libc::EAFNOSUPPORT);
-    for number in SOCKETS {
+    for (_, number) in SOCKETS {
         for family in [1u64, 2, 10, 1 << 33 | 2] {
             assert!(always(&call(number, [family, 1, 0, 0, 0, 0]), ALLOW), "{family}");
         }
@@ -200,7 +203,7 @@ fn odd_socket_families_are_refused() {
 
 #[test]
 fn no_mode_makes_a_program_run_as_its_owner() {
-    for &(number, argument) in MODES {
+    for &(_, number, argument) in MODES {
         let with = |mode: u64| {
             let mut arguments = [0; 6];
             arguments[argument as usize] = mode;
@@ -214,4 +217,44 @@ fn no_mode_makes_a_program_run_as_its_owner() {
             assert!(always(&with(mode), ALLOW), "{number:?} {mode:o}");
         }
     }
+}
+
+/// With a listener the same calls are refused, by it; what does not exist, and what is allowed, never waits for anybody.
+#[test]
+fn a_listener_hears_of_exactly_what_is_refused() {
+    let answers = |number: Number, arguments: [u64; 6], reports: Reports| -> Vec<u32> {
+        let of = |of: Architecture| {
+            let number = of.number(number)?;
+            Some(interpret(&program_of(of, reports), of.name(), number, arguments))
+        };
+        ALL.into_iter().filter_map(of).collect()
+    };
+    let mut tried: Vec<(Number, [u64; 6])> = REFUSED.iter().map(|listed| (listed.number, [0; 6])).collect();
+    for argument in [0u64, 1, 2, 3, 16, 0x5412, 0o4755, 0x0002_0000, 0x1000_0000] {
+        for place in 0..3 {
+            let mut arguments = [0; 6];
+            arguments[place] = argument;
+            let others = [CLONE, UNSHARE, IOCTL, SOCKETS[0].1, SOCKETS[1].1];
+            tried.extend(others.map(|number| (number, arguments)));
+            tried.extend(MODES.iter().map(|mode| (mode.1, arguments)));
+        }
+    }
+    let mut heard = 0;
+    for (number, arguments) in tried {
+        let alone = answers(number, arguments, Reports::Nothing);
+        for reports in [Reports::Refusals, Reports::RefusalsAndConnects] {
+            for (alone, listened) in alone.iter().zip(answers(number, arguments, reports)) {
+                let wanted = match *alone {
+                    ALLOW | ENOSYS => *alone,
+                    _ => libc::SECCOMP_RET_USER_NOTIF,
+                };
+                assert_eq!(listened, wanted, "{number:?} {arguments:?} {reports:?}");
+                heard += usize::from(listened == libc::SECCOMP_RET_USER_NOTIF);
+            }
+        }
+    }
+    assert!(heard > 100, "{heard}");
+    assert!(always(&answers(CONNECT, [0; 6], Reports::Refusals), ALLOW));
+    let connects = answers(CONNECT, [0; 6], Reports::RefusalsAndConnects);
+    assert!(always(&connects, libc::SECCOMP_RET_USER_NOTIF));
 }
