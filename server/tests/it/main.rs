@@ -17,5 +17,6 @@ mod lifecycle;
 mod modes;
 mod policy;
 mod program;
+mod sandbox;
 mod storage;
 mod trail;
