@@ -28,7 +28,7 @@ const MOST_MOVED: usize = 8;
 const MOST_LETTERS: usize = 4;
 
 /// Room for the spellings of all commands of a line together, in bytes: what they are compared with takes time.
-pub(in crate::evaluate) const ROOM: usize = 1 << 20;
+pub(in crate::evaluate) const ROOM: usize = 1 << 18;
 /// Room that a command has however many others there are.
 pub(in crate::evaluate) const LEAST_ROOM: usize = 256;
 
