@@ -4,11 +4,20 @@
 
 use super::Finding;
 
+const REGISTRY: &str = "the host of a package registry";
+
 /// What must not occur, and why. Put together from halves, so that this file does not accuse itself.
-const FORBIDDEN: [(&str, &str); 3] = [
+const FORBIDDEN: [(&str, &str); 10] = [
     (concat!("/wo", "rk/"), "a path of a workplace"),
     (concat!("../sha", "red/"), "a folder that no clone has"),
-    (concat!("crates", ".io"), "the host of a package registry"),
+    (concat!("crates", ".io"), REGISTRY),
+    (concat!("npm", "js.org"), REGISTRY),
+    (concat!("npm", "js.com"), REGISTRY),
+    (concat!("pypi", ".org"), REGISTRY),
+    (concat!("python", "hosted.org"), REGISTRY),
+    (concat!("ruby", "gems.org"), REGISTRY),
+    (concat!("proxy.go", "lang.org"), REGISTRY),
+    (concat!("static.rust", "-lang.org"), REGISTRY),
 ];
 
 /// Files that cargo or a publisher writes, and the one list of hosts that a sandbox may reach.

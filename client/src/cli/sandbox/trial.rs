@@ -39,7 +39,7 @@ use super::super::{
 /// the variables of this terminal but for secrets.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: portcullis sandbox run --network '*.npmjs.org' --blocked-patterns .env --debug -- npm ci\n\nExit codes: that \
+    after_help = "Example: portcullis sandbox run --network '*.example.com' --blocked-patterns .env --debug -- npm ci\n\nExit codes: that \
     of the command, or death by the same signal; 127 no such program, 126 the team forbids it, or the program cannot be executed, 125 \
     portcullis itself failed, 2 wrong usage or faults in the policy file."
 )]
