@@ -9,6 +9,8 @@
 //!
 //! It says nothing about the folder itself, which is judged as a path like any other.
 
+use std::collections::BTreeSet;
+
 use crate::{
     AbsPath, Effect,
     facts::Tree,
@@ -29,6 +31,8 @@ use super::{
     world::{PathRule, World},
 };
 
+/// Most pairs of a folder that is copied or moved and a place where it is put.
+const MOST_LANDINGS: usize = 4096;
 /// Folders that tools fill and fill again. What lies there under a protected name, or one that a rule is about at any depth
 /// (`Read(.env)`, `Edit(*.lock)`), is a copy that nothing looks at, so that their removal needs no person; a rule whose own
 /// words name something there counts.
@@ -322,7 +326,7 @@ impl World<'_> {
             .files
             .iter()
             .filter(|access| access.access == Access::Write && !access.redirection);
-        let targets: Vec<&AbsPath> = targets
+        let targets: BTreeSet<&AbsPath> = targets
             .filter_map(|access| match &access.target {
                 FileTarget::Path(path) => Some(path),
                 FileTarget::Pattern { folder, .. } => Some(folder),
@@ -333,8 +337,18 @@ impl World<'_> {
         if ids.is_empty() {
             return None;
         }
-        let sources = trees::wanted(command, |text| self.resolve(text));
-        for Wanted { folder, .. } in sources.iter().filter(|wanted| wanted.deep) {
+        let wanted = trees::wanted(command, |text| self.resolve(text));
+        let sources: BTreeSet<&AbsPath> = wanted
+            .iter()
+            .filter(|wanted| wanted.deep)
+            .map(|wanted| &wanted.folder)
+            .collect();
+        if sources.len().saturating_mul(targets.len()) > MOST_LANDINGS {
+            let (id, subject) = (ids.first()?, "puts many folders elsewhere".to_owned());
+            let why = "more than are looked through, which could bring a case for";
+            return Some(Part::perhaps(self, *id, subject, why));
+        }
+        for folder in sources {
             let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
             let mut names = Names::all(tree, steps);
             for target in &targets {

@@ -4,6 +4,8 @@
 //! yet. So what stands below a new name is judged under the old one too. Only protection and rules count: what the mode
 //! says of the place was said where it is named.
 
+use std::collections::HashSet;
+
 use crate::{
     AbsPath, DecidedBy, Verdict,
     mode::ActionClass,
@@ -136,9 +138,15 @@ fn names(at: usize, command: &Command) -> Vec<Name> {
         })
     };
     let mut out = Vec::new();
+    let sources: HashSet<String> = paths(Access::Read).map(|old| old.file_name().to_owned()).collect();
     for old in paths(Access::Read) {
-        // A source is also a target of `mv` as something deleted, never as something written.
-        for new in paths(Access::Write).filter(|new| *new != old) {
+        // A source is also a target of `mv` as something deleted, never as something written. What has the name of
+        // another source is that one's: `cp a b d` makes `d/a` and `d/b`.
+        let others = |new: &AbsPath| sources.contains(new.file_name()) && new.file_name() != old.file_name();
+        for new in paths(Access::Write).filter(|new| *new != old && !others(new)) {
+            if out.len() > MAX_NAMES {
+                return out;
+            }
             out.push(Name {
                 command: at,
                 new,

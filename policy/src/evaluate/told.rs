@@ -369,7 +369,8 @@ fn told(command: &Command) -> Vec<String> {
     if matches!(program, "sed" | "gsed") {
         out.extend(words(command).flat_map(run_by_sed));
     }
-    if let Some(option) = command.escape_option() {
+    let executing = command.executing_option().map(str::to_owned);
+    for option in command.escape_option().into_iter().chain(executing) {
         let mut words = words(command);
         while let Some(word) = words.next() {
             if word == option {

@@ -4,7 +4,7 @@
 //! Known by their words; what is mounted where is not a fact the host supplies, so the places where mounts usually stand
 //! count.
 
-use crate::{AbsPath, request::Workspace};
+use crate::{AbsPath, path::plain, request::Workspace};
 
 /// Folders whose children are other disks or other people's homes, as segments; `*` is any one name.
 const MOUNTS: &[&[&str]] = &[
@@ -55,9 +55,10 @@ pub(crate) fn holds_more_than_the_workspace(path: &AbsPath, workspace: &Workspac
 /// The same for a pattern of the shell: everything directly in such a folder (`~/*`, `/*`, `*`).
 #[must_use]
 pub fn is_critical_pattern(folder: &AbsPath, pattern: &str, workspace: &Workspace) -> bool {
+    let pattern = plain::written(pattern);
     let rest = pattern
         .strip_prefix(folder.as_str())
-        .unwrap_or(pattern)
+        .unwrap_or(&pattern)
         .trim_matches('/');
     let all = |segment: &str| segment.chars().all(|c| matches!(c, '*' | '.' | '?' | '{' | '}' | ','));
     let everything = !rest.is_empty() && rest.split('/').all(all);

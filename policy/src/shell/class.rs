@@ -123,7 +123,11 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
                     !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
                 })
             };
-            texts.iter().any(job) && texts.iter().all(|text| job(text) || signal(text))
+            // Behind a job, what begins with a dash is a group of processes.
+            let behind = texts
+                .get(usize::from(texts.first().is_some_and(signal))..)
+                .unwrap_or_default();
+            !behind.is_empty() && behind.iter().all(job)
         }
         "export" => {
             let harmless = |text: &&str| {
@@ -275,8 +279,12 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
                     && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
         }),
         "uniq" | "guniq" => parsed.operands.len() <= 1,
-        // A second operand is written, `-r` writes what it reads.
-        "xxd" => parsed.operands.len() <= 1 && !texts.iter().any(|text| text.starts_with('-') && text.contains('r')),
+        // A second operand is written, `-r` writes what it reads. Letters are not joined: only whole options are known.
+        "xxd" => {
+            let (options, others): (Vec<_>, Vec<_>) = texts.iter().partition(|text| text.starts_with('-'));
+            let known = |text: &&&str| matches!(**text, "-p" | "-ps" | "-u" | "-b" | "-e" | "-i" | "-a" | "-E");
+            others.len() <= 1 && options.iter().all(known) && arguments.len() == texts.len()
+        }
         "fd" | "fdfind" => true,
         "node" | "nodejs" => matches!(texts.as_slice(), ["-v" | "--version"]),
         "python3" => matches!(texts.as_slice(), ["--version"]),

@@ -233,8 +233,11 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
         "make" | "gmake" | "bmake" | "remake" => texts()
             .find(|text| {
                 let value = text.split_once('=').filter(|(name, _)| !name.starts_with('-'));
-                value.is_some_and(|(_, value)| {
-                    value.contains(['$', '`', ';', '|', '&', '<', '>', '\n']) || runs_a_script(value)
+                value.is_some_and(|(name, value)| {
+                    // `X!=command` runs it.
+                    name.ends_with('!')
+                        || value.contains(['$', '`', ';', '|', '&', '<', '>', '\n'])
+                        || runs_a_script(value)
                 })
             })
             .map(|text| {

@@ -121,6 +121,14 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
             let meant = long
                 .iter()
                 .any(|long| long.starts_with(name) && (name.len() > 5 || name == *long));
+            // Where it is the only one that begins so, fewer letters are enough.
+            let own: &[&str] = match verb {
+                "clone" | "fetch" | "fetch-pack" | "ls-remote" | "pull" => &["--upload-pack"],
+                "push" | "send-pack" => &["--receive-pack"],
+                "grep" => &["--open-files-in-pager"],
+                _ => &[],
+            };
+            let meant = meant || (name.len() > 2 && own.iter().any(|option| option.starts_with(name)));
             let innocent = matches!(
                 (verb, name),
                 ("merge" | "pull" | "rebase" | "cherry-pick" | "revert", "--strategy")
@@ -254,7 +262,7 @@ pub(super) fn commands(words: &[Word]) -> Vec<Told> {
         let Some(text) = word.literal() else { continue };
         let name = text.split('=').next().unwrap_or(text);
         let meant =
-            |option: &&&str| **option == name || (name.len() > 3 && name.starts_with("--") && option.starts_with(name));
+            |option: &&&str| **option == name || (name.len() > 2 && name.starts_with("--") && option.starts_with(name));
         let Some(option) = options.iter().find(meant).copied().or_else(|| {
             let short = options
                 .iter()
@@ -454,6 +462,19 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
     let first = texts.first().copied().unwrap_or_default();
     let any = |names: &[&str]| parsed.has(names);
     match verb {
+        // Only a remote that the repository knows by name: an address is a host that nobody has allowed.
+        "ls-remote" => {
+            let known = |word: &&str| {
+                word.starts_with('-')
+                    || word
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+            };
+            let operands = || texts.iter().filter(|word| !word.starts_with('-'));
+            operands().next().is_none_or(known) && texts.len() == rest.len()
+        }
+        // A list of patterns may be any file, and what of it stands for no name is shown.
+        "ls-files" if touches(&parsed, &["-X", "--exclude-from", "--exclude-per-directory"]) => false,
         verb if SHOWING.contains(&verb) => !any(&["--output", "-O"]),
         // Only lists: a name makes or moves one, unless an option says that it is a pattern.
         "branch" => {
@@ -551,7 +572,6 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
                 [] => false,
             };
             shows
-                || first == "get"
                 || matches!(first, "--get" | "--get-all" | "--get-regexp")
                     && !touches(
                         &parsed,

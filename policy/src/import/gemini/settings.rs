@@ -80,6 +80,7 @@ pub(in crate::import) fn settings(draft: &mut Draft<'_>) {
             ) => {
                 let why = "it is the older spelling of a setting; write it below `tools` or `mcp`";
                 draft.fault(span, key, why);
+                sound = false;
             }
             _ => draft.not_expressible(span, key, "it is no permission"),
         }
@@ -93,13 +94,14 @@ pub(in crate::import) fn settings(draft: &mut Draft<'_>) {
 }
 
 /// The texts of a list, each with its place. What is no text is a fault.
-fn texts(draft: &mut Draft<'_>, key: &str, value: &Value<'_>) -> Vec<(String, Range<usize>)> {
+fn texts(draft: &mut Draft<'_>, key: &str, value: &Value<'_>, sound: &mut bool) -> Vec<(String, Range<usize>)> {
     let Value::Array(list) = value else {
         draft.fault(
             range(value),
             key,
             format!("`{key}`: expected an array, found {}", kind(value)),
         );
+        *sound = false;
         return Vec::new();
     };
     let mut out = Vec::new();
@@ -112,15 +114,19 @@ fn texts(draft: &mut Draft<'_>, key: &str, value: &Value<'_>) -> Vec<(String, Ra
                     &text.value,
                     "which value a variable has is not known here",
                 );
+                *sound = false;
             }
             Value::StringLit(text) if !text.value.trim().is_empty() => {
                 out.push((text.value.trim().to_owned(), range(element)))
             }
-            other => draft.fault(
-                range(other),
-                key,
-                format!("an entry of `{key}`: expected a name, found {}", kind(other)),
-            ),
+            other => {
+                draft.fault(
+                    range(other),
+                    key,
+                    format!("an entry of `{key}`: expected a name, found {}", kind(other)),
+                );
+                *sound = false;
+            }
         }
     }
     out
@@ -194,7 +200,7 @@ fn tools(draft: &mut Draft<'_>, object: &Object<'_>, sound: &mut bool, rules: &m
             "confirmationRequired" => (Effect::Ask, CONFIRMED),
             "exclude" => (Effect::Deny, EXCLUDED_TOOL),
             "core" => {
-                core(draft, &property.value, &range(property));
+                core(draft, &property.value, &range(property), sound);
                 continue;
             }
             _ => {
@@ -202,15 +208,15 @@ fn tools(draft: &mut Draft<'_>, object: &Object<'_>, sound: &mut bool, rules: &m
                 continue;
             }
         };
-        for (entry, span) in texts(draft, &format!("tools.{key}"), &property.value) {
+        for (entry, span) in texts(draft, &format!("tools.{key}"), &property.value, sound) {
             rules.push(rule(&entry, span, effect, priority));
         }
     }
 }
 
 /// The tools that are there; all others are not, those of servers included, even where the list is empty.
-fn core(draft: &mut Draft<'_>, value: &Value<'_>, span: &Range<usize>) {
-    let listed: Vec<Rule> = texts(draft, "tools.core", value)
+fn core(draft: &mut Draft<'_>, value: &Value<'_>, span: &Range<usize>, sound: &mut bool) {
+    let listed: Vec<Rule> = texts(draft, "tools.core", value, sound)
         .into_iter()
         .map(|(entry, span)| rule(&entry, span, Effect::Allow, 0))
         .collect();
@@ -277,7 +283,7 @@ fn mcp(draft: &mut Draft<'_>, object: &Object<'_>, sound: &mut bool, rules: &mut
                 continue;
             }
         };
-        for (server, span) in texts(draft, &format!("mcp.{key}"), &property.value) {
+        for (server, span) in texts(draft, &format!("mcp.{key}"), &property.value, sound) {
             rules.push(of_server(&server, "", span, effect, priority));
         }
         if effect == Effect::Allow {
@@ -297,8 +303,8 @@ fn servers(draft: &mut Draft<'_>, object: &Object<'_>, sound: &mut bool, rules: 
             draft.fault(range(property), &server, "a server is an object");
             continue;
         };
-        let list = |draft: &mut Draft<'_>, key: &str| match definition.get(key) {
-            Some(property) => texts(draft, key, &property.value),
+        let mut list = |draft: &mut Draft<'_>, key: &str| match definition.get(key) {
+            Some(property) => texts(draft, key, &property.value, sound),
             None => Vec::new(),
         };
         let bare = |tool: &str| tool.split('(').next().unwrap_or_default().trim().to_owned();

@@ -138,10 +138,18 @@ impl Walk<'_> {
             self.opaque(&hidden::spelled_out(name), OpaqueReason::ConfusableName);
         }
         let before = (!call.resolved).then(|| state.clone());
-        let ways = match &name {
+        // What runs in this shell may set where `cd -` and `popd` lead.
+        let runs_here = name.as_deref().is_none_or(|name| {
+            matches!(name, "eval" | "source" | "." | "command" | "builtin") || state.functions.contains(name)
+        });
+        let mut ways = match &name {
             None => self.dynamic_program(&call, state)?,
             Some(name) => self.known_program(name, &call, state, index)?,
         };
+        if runs_here {
+            ways.0.past = std::rc::Rc::default();
+            ways.1.past = std::rc::Rc::default();
+        }
         if let Some(before) = before {
             self.variants(&call, &before)?;
         }

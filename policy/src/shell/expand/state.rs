@@ -86,6 +86,7 @@ impl State {
     /// Every variable may have another value by now.
     pub(in crate::shell) fn blur(&mut self, budget: &mut Budget) -> Read<()> {
         budget.spend(self.variables.len())?;
+        self.past = Rc::default();
         for value in Rc::make_mut(&mut self.variables).values_mut() {
             value.exact = false;
             value.numeric = false;
@@ -104,6 +105,9 @@ impl State {
 
     /// The variable may have been assigned again; to a number only, or to anything.
     pub(in crate::shell) fn blur_one(&mut self, name: &str, numeric: bool) {
+        if matches!(name, "OLDPWD" | "DIRSTACK") {
+            self.past = Rc::default();
+        }
         if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
             value.numeric = numeric && value.is_numeric();
             value.exact = false;
