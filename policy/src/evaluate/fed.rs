@@ -80,17 +80,28 @@ fn is_fed(source: &str) -> bool {
         )
 }
 
-/// The command that a fed one becomes for a name that is surely a file; `None` if other words of it are not known.
-fn with_a_file(command: &Command) -> Option<String> {
-    let words: Option<Vec<&str>> = command
-        .words
-        .iter()
-        .map(|word| match word {
-            Word::Literal(text) => Some(text.as_str()),
-            Word::Dynamic { source, .. } => is_fed(source).then_some("./x"),
-        })
-        .collect();
-    words.map(|words| quote(&words))
+/// Names that stand in for fed ones.
+const STAND_INS: [&str; 3] = ["./fed-1", "./fed-2", "./fed-3"];
+
+/// The command that a fed one becomes for some names that are surely files; `None` if other words of it are not known, or a
+/// name is the value of an option.
+fn with_files(command: &Command, names: &[&str]) -> Option<String> {
+    let mut words: Vec<&str> = Vec::new();
+    for word in &command.words {
+        match word {
+            Word::Literal(text) => words.push(text),
+            Word::Dynamic { source, .. } => {
+                let of_option = words
+                    .last()
+                    .is_none_or(|before| before.starts_with('-') && *before != "--");
+                if !is_fed(source) || of_option {
+                    return None;
+                }
+                words.extend(names);
+            }
+        }
+    }
+    Some(quote(&words))
 }
 
 /// Whether all options of a command are among these; letters may be joined.
@@ -265,6 +276,7 @@ impl World<'_> {
 
     /// Whether a command only looks at the files that it is fed, though with other words it could do more: `xargs -0 sed -n 1p`.
     /// Each name has to be one word, and none may be an option: a search prints them behind the folder that it looks in.
+    /// With one, two and three names, each has to be a file that is read, and neither a script nor an output.
     pub(super) fn only_looks_at_what_it_is_fed(&self, analysis: &Judged, index: usize, command: &Command) -> bool {
         let Some(label) = feeder(command) else { return false };
         let whole = |word: &str| matches!(word, "-0" | "--null" | "-0r" | "-r0") || word.starts_with("-I");
@@ -280,7 +292,15 @@ impl World<'_> {
         if !searches || !self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS) {
             return false;
         }
-        let Some(line) = with_a_file(command) else { return false };
+        // How many names come in one run is not known.
+        (1..=STAND_INS.len()).all(|count| self.only_reads(command, STAND_INS.get(..count).unwrap_or_default()))
+    }
+
+    /// Whether a command that is given some names reads each of them as a file, and does nothing else.
+    fn only_reads(&self, command: &Command, names: &[&str]) -> bool {
+        let Some(line) = with_files(command, names) else {
+            return false;
+        };
         let context = ShellContext {
             cwd: self.workspace.cwd.clone(),
             home: None,
@@ -289,9 +309,15 @@ impl World<'_> {
         let reads = |access: &FileAccess| access.access == Access::Read;
         match alone.commands.as_slice() {
             [command] => {
+                let is_read = |name: &&str| {
+                    let path = self.workspace.cwd.join(name.trim_start_matches("./"));
+                    let own = |access: &FileAccess| matches!(&access.target, FileTarget::Path(own) if *own == path);
+                    command.files.iter().any(own)
+                };
                 alone.opaque.is_empty()
                     && command.class == CommandClass::ReadOnly
                     && command.files.iter().all(reads)
+                    && names.iter().all(is_read)
                     && command.urls.is_empty()
                     && command.sockets.is_empty()
             }

@@ -3,20 +3,22 @@
 //! [`fed`](super::fed) says where such names lie. Here they are compared with denies and asks on files: by the tests on names that
 //! the listing makes, and by the names that the host says stand there. What cannot be told asks, as everywhere.
 //!
-//! Of a search only tests are understood that every name which it prints surely passes.
+//! Of a search only tests are understood that every name which it prints surely passes. They count only where each name comes as
+//! one word, is no link, and no folder that the command would look into. Everything else may be any name that stands there.
 
 use crate::{
     AbsPath, Effect,
+    facts::Tree,
     mode::ActionClass,
     path::plain::{self, Token},
     rule::PathVerb,
-    shell::{Access, Analysis, Command, FileTarget, Word},
+    shell::{Access, Analysis, Command, Context, FileTarget, Word},
 };
 
 use super::{
     files::Cover,
     part::Part,
-    trees::{self, Names, Wanted},
+    trees::{self, Wanted},
     ways::Judged,
     world::World,
 };
@@ -69,24 +71,34 @@ const ALONE: &[&str] = &[
     "-nogroup",
     "-noleaf",
     "-nouser",
-    "-prune",
     "-readable",
     "-true",
     "-writable",
     "-xdev",
 ];
-/// Deepest brackets of an expression of `find` that are looked into.
-const MOST_BRACKETS: usize = 16;
 /// Most listings of one line that are looked at.
 const MOST_LISTINGS: usize = 16;
+/// Options of `git ls-files` and `git diff` that have no value and change nothing about how names are written.
+const OF_GIT: &[&str] = &[
+    "-c",
+    "-d",
+    "-m",
+    "-z",
+    "--cached",
+    "--deleted",
+    "--modified",
+    "--name-only",
+    "--staged",
+];
 
 /// Patterns, one of which a name fits; `None` is any name.
 type Fits = Option<Vec<Vec<Token>>>;
 
-/// What an expression of `find` says about the names for which it holds.
-struct Holds {
+/// What a part of an expression of `find` between two `-o` says.
+#[derive(Default)]
+struct Branch {
+    /// What names fit that reach the first action, or the end.
     fits: Fits,
-    /// Whether it prints them.
     prints: bool,
 }
 
@@ -94,11 +106,13 @@ struct Holds {
 struct Expression<'w> {
     words: &'w [Word],
     at: usize,
-    /// Some part prints, so that what holds without printing is not printed.
-    told_to_print: bool,
 }
 
 fn pattern(value: &str, any_case: bool) -> Fits {
+    // What these mean to each program is not looked at.
+    if value.contains(['[', ']', '\\', '/']) {
+        return None;
+    }
     let plain::Segment::One(tokens) = plain::segment(value, crate::path::glob::Brackets::Class) else {
         return None;
     };
@@ -109,95 +123,103 @@ fn pattern(value: &str, any_case: bool) -> Fits {
     Some(vec![wide.collect()])
 }
 
+/// Names that fit one or the other.
+fn either(one: Fits, other: Fits) -> Fits {
+    one.zip(other).map(|(mut fits, more)| {
+        fits.extend(more);
+        fits
+    })
+}
+
 impl Expression<'_> {
-    fn next(&self) -> Option<&str> {
-        self.words.get(self.at).and_then(Word::literal)
-    }
-
-    /// Ways of which one holds. `None`: it is not understood.
-    fn any(&mut self, depth: usize) -> Option<Holds> {
-        let mut whole = self.all(depth)?;
-        while matches!(self.next(), Some("-o" | "-or")) {
-            self.at += 1;
-            let other = self.all(depth)?;
-            // What is not printed is fed to nobody.
-            let (one, two) = (self.counts(&whole), self.counts(&other));
-            whole = Holds {
-                fits: match (one, two) {
-                    (true, true) => whole.fits.zip(other.fits).map(|(mut fits, more)| {
-                        fits.extend(more);
-                        fits
-                    }),
-                    (true, false) => whole.fits,
-                    (false, _) => other.fits,
-                },
-                prints: whole.prints || other.prints,
-            };
-        }
-        Some(whole)
-    }
-
-    fn counts(&self, part: &Holds) -> bool {
-        part.prints || !self.told_to_print
-    }
-
-    /// Tests that all hold.
-    fn all(&mut self, depth: usize) -> Option<Holds> {
-        let mut whole = Holds {
-            fits: None,
-            prints: false,
-        };
-        loop {
-            match self.next() {
-                None if self.at < self.words.len() => return None,
-                None | Some("-o" | "-or" | ")") => return Some(whole),
-                Some("-a" | "-and") => self.at += 1,
-                Some(_) => {
-                    let one = self.one(depth)?;
-                    whole.prints |= one.prints;
-                    whole.fits = whole.fits.or(one.fits);
-                }
-            }
-        }
-    }
-
-    fn one(&mut self, depth: usize) -> Option<Holds> {
-        let says = |fits, prints| Some(Holds { fits, prints });
-        let word = self.next()?.to_owned();
+    fn next(&mut self) -> Option<String> {
+        let word = self.words.get(self.at).and_then(Word::literal)?.to_owned();
         self.at += 1;
-        match word.as_str() {
-            "!" | "-not" => {
-                let inner = self.one(depth)?;
-                says(None, inner.prints)
-            }
-            "(" if depth < MOST_BRACKETS => {
-                let inner = self.any(depth + 1)?;
-                let closed = self.next() == Some(")");
-                self.at += 1;
-                closed.then_some(inner)
-            }
-            "-print" | "-print0" => says(None, true),
-            // What it runs is run on what holds so far.
-            "-exec" => {
-                while !matches!(self.next(), Some(";" | "+")) {
-                    self.at += 1;
-                    if self.at >= self.words.len() {
-                        return None;
+        Some(word)
+    }
+
+    fn ends(&self) -> bool {
+        self.at >= self.words.len()
+    }
+
+    /// The names that the whole expression prints. `None`: any, or it is not understood.
+    fn printed(mut self) -> Fits {
+        let mut branches = vec![Branch::default()];
+        while !self.ends() {
+            let word = self.next()?;
+            let branch = branches.last_mut()?;
+            match word.as_str() {
+                "-o" | "-or" => branches.push(Branch::default()),
+                "-a" | "-and" => {}
+                "-print" | "-print0" => branch.prints = true,
+                // It holds, prints nothing, and takes nothing away from what is printed without it.
+                "-prune" => {}
+                // What does not hold says nothing about the name.
+                "!" | "-not" => {
+                    let inner = self.next()?;
+                    match inner.as_str() {
+                        "(" => drop(self.group()?),
+                        inner => drop(self.test(inner)?),
                     }
                 }
-                self.at += 1;
-                says(None, true)
+                word => {
+                    let fits = match word {
+                        "(" => self.group()?,
+                        word => self.test(word)?,
+                    };
+                    // What stands behind an action is not asked before it.
+                    if !branch.prints && branch.fits.is_none() {
+                        branch.fits = fits;
+                    }
+                }
             }
+        }
+        // Where some part prints, what holds without printing is not printed.
+        let told = branches.iter().any(|branch| branch.prints);
+        let mut counting = branches.into_iter().filter(|branch| branch.prints || !told);
+        let first = counting.next()?.fits;
+        counting.fold(first, |fits, branch| either(fits, branch.fits))
+    }
+
+    /// A group of tests alone, up to its bracket; the outer `None`: it is something else.
+    fn group(&mut self) -> Option<Fits> {
+        let mut whole: Option<Fits> = None;
+        let mut fits: Fits = None;
+        loop {
+            let word = self.next()?;
+            match word.as_str() {
+                "-a" | "-and" => {}
+                "-o" | "-or" | ")" => {
+                    let own = fits.take();
+                    let joined = match whole {
+                        None => own,
+                        Some(before) => either(before, own),
+                    };
+                    if word == ")" {
+                        return Some(joined);
+                    }
+                    whole = Some(joined);
+                }
+                word => {
+                    let own = self.test(word)?;
+                    fits = fits.or(own);
+                }
+            }
+        }
+    }
+
+    /// One test; the outer `None`: it is something else.
+    fn test(&mut self, word: &str) -> Option<Fits> {
+        match word {
             "-name" | "-iname" => {
-                let fits = self.next().and_then(|value| pattern(value, word == "-iname"));
-                self.at += 1;
-                says(fits, false)
+                let value = self.next()?;
+                Some(pattern(&value, word == "-iname"))
             }
-            other if WITH_VALUE.contains(&other) => {
-                self.at += 1;
-                says(None, false)
+            word if WITH_VALUE.contains(&word) => {
+                self.next()?;
+                Some(None)
             }
-            other if ALONE.contains(&other) => says(None, false),
+            word if ALONE.contains(&word) => Some(None),
             _ => None,
         }
     }
@@ -215,42 +237,58 @@ fn found(command: &Command) -> Fits {
         })
         .unwrap_or(words.len());
     let words = words.get(start..).unwrap_or_default();
-    let mut expression = Expression {
-        words,
-        at: 0,
-        told_to_print: words
-            .iter()
-            .any(|word| matches!(word.literal(), Some("-print" | "-print0" | "-exec"))),
-    };
-    let whole = expression.any(0)?;
-    (expression.at >= words.len()).then_some(whole.fits).flatten()
+    Expression { words, at: 0 }.printed()
 }
 
-/// The names that pathspecs of git cover: only those with a wildcard in their last name, which name no folder as a whole.
+/// The names that pathspecs of git cover. A `*` of git goes over slashes, so only what stands behind the last one is sure.
 fn tracked(command: &Command) -> Fits {
-    let mut words = command.words.iter().skip(1).filter_map(Word::literal);
-    let verb = words.next();
-    let rest: Vec<&str> = words.collect();
-    let specs: Vec<&str> = match (verb, rest.iter().position(|word| *word == "--")) {
-        (_, Some(at)) => rest.get(at + 1..).unwrap_or_default().to_vec(),
-        (Some("ls-files"), None) => rest.into_iter().filter(|word| !word.starts_with('-')).collect(),
-        _ => Vec::new(),
+    let words: Option<Vec<&str>> = command.words.iter().skip(1).map(Word::literal).collect();
+    let words = words?;
+    let (verb, rest) = words.split_first()?;
+    let (before, specs) = match rest.iter().position(|word| *word == "--") {
+        Some(at) => (rest.get(..at)?, rest.get(at + 1..)?.to_vec()),
+        None => {
+            let specs = rest.iter().copied().filter(|word| !word.starts_with('-'));
+            (
+                rest,
+                if *verb == "ls-files" {
+                    specs.collect()
+                } else {
+                    Vec::new()
+                },
+            )
+        }
+    };
+    // The value of an option would count as one of them.
+    let known = before
+        .iter()
+        .all(|word| !word.starts_with('-') || OF_GIT.contains(word));
+    // What stands between options and `--` is a revision for one, a pathspec for the other.
+    let specs: Vec<&str> = match (*verb, rest.contains(&"--")) {
+        ("ls-files", true) => before
+            .iter()
+            .copied()
+            .filter(|word| !word.starts_with('-'))
+            .chain(specs)
+            .collect(),
+        ("ls-files" | "diff", _) => specs,
+        _ => return None,
     };
     // What is left out narrows, and needs no look.
     let taken: Vec<&str> = specs
         .into_iter()
         .filter(|spec| !spec.starts_with(":!") && !spec.starts_with(":^"))
         .collect();
-    if taken.is_empty() {
+    if taken.is_empty() || !known {
         return None;
     }
     let mut fits = Vec::new();
     for spec in taken {
-        let last = spec.rsplit('/').next().unwrap_or_default();
-        if spec.starts_with(':') || !last.contains('*') {
+        let (_, end) = spec.rsplit_once('*').filter(|(_, end)| !end.is_empty())?;
+        if spec.starts_with(':') || spec.contains(['?', '[', '\\']) {
             return None;
         }
-        fits.extend(pattern(last, false)?);
+        fits.extend(pattern(&format!("*{end}"), false)?);
     }
     Some(fits)
 }
@@ -262,6 +300,109 @@ fn names_of(command: &Command) -> Fits {
         Some("git") => tracked(command),
         _ => None,
     }
+}
+
+/// Whether a name is one word for `xargs` as it stands; with `whole_lines` blanks part no words.
+fn is_one_word(name: &str, whole_lines: bool) -> bool {
+    let parts = |c: char| {
+        let blank = c.is_whitespace() || c.is_control();
+        matches!(c, '"' | '\'' | '\\' | '\n') || (blank && !(whole_lines && matches!(c, ' ' | '\t')))
+    };
+    !name.contains(parts)
+}
+
+/// Whether all names that a listing prints end with a zero byte.
+fn ends_with_zero(listing: &Command) -> bool {
+    let has = |wanted: &str| listing.words.iter().any(|word| word.literal() == Some(wanted));
+    match listing.program_name() {
+        Some("find" | "gfind") => has("-print0") && !has("-print"),
+        Some("git") => has("-z"),
+        _ => false,
+    }
+}
+
+/// How `xargs` makes words of what it reads.
+#[derive(Default)]
+struct Parted {
+    zero: bool,
+    /// What a line stands for in the words of the command.
+    marker: Option<String>,
+}
+
+/// How the names become words of a command, if it is one of few ways.
+fn parted(command: &Command) -> Option<Parted> {
+    let mut labels = command.seen_through.iter().filter_map(|context| match context {
+        Context::Changing(label) => Some(label.as_str()),
+        _ => None,
+    });
+    let label = labels.next().filter(|_| labels.next().is_none())?;
+    let mut words = label
+        .split_whitespace()
+        .skip(1)
+        .map(|word| word.trim_matches(['"', '\'']));
+    let mut out = Parted::default();
+    let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    while let Some(word) = words.next() {
+        match word {
+            "-0" | "--null" => out.zero = true,
+            "-0r" | "-r0" => out.zero = true,
+            "-r" | "--no-run-if-empty" | "-t" | "--verbose" => {}
+            "-n" | "-P" => {
+                words.next().filter(|value| number(value))?;
+            }
+            "-I" => out.marker = Some(words.next()?.to_owned()),
+            word => match word.strip_prefix("-I") {
+                Some(marker) => out.marker = Some(marker.to_owned()),
+                None => {
+                    let value = ["-n", "-P", "--max-args=", "--max-procs="]
+                        .iter()
+                        .find_map(|option| word.strip_prefix(option));
+                    value.filter(|value| number(value))?;
+                }
+            },
+        }
+    }
+    Some(out)
+}
+
+/// Whether each word of a fed command that is not certain is a name as it is fed, with nothing around it.
+fn takes_bare_names(command: &Command, parted: &Parted) -> bool {
+    command.words.iter().all(|word| match (word, &parted.marker) {
+        (Word::Literal(_), _) => true,
+        (Word::Dynamic { source, .. }, Some(marker)) => source.trim_matches(['"', '\'']) == marker,
+        (Word::Dynamic { source, .. }, None) => source == "words from the input",
+    })
+}
+
+/// Letters of options with which a program reads the files that it is given, and nothing below a folder; numbers, too.
+const SINGLE: &[(&str, &str)] = &[
+    ("cat", "AbEenTtuvs"),
+    ("head", "cnqv"),
+    ("tail", "cnqv"),
+    ("wc", "clLmw"),
+    ("grep", "abcEFGhHilLnoPqsvwxABCe"),
+    ("egrep", "abchHilLnoqsvwxABCe"),
+    ("fgrep", "abchHilLnoqsvwxABCe"),
+    ("sed", "nEr"),
+    ("stat", "cft"),
+    ("file", "bhi"),
+    ("md5sum", "bt"),
+    ("sha1sum", "bt"),
+    ("sha256sum", "bt"),
+    ("sha512sum", "bt"),
+    ("cksum", ""),
+];
+
+/// Whether a command surely reads nothing below a folder that it is given.
+fn reads_single_files(command: &Command) -> bool {
+    let program = command.program_name();
+    let Some((_, letters)) = SINGLE.iter().find(|(name, _)| Some(*name) == program) else {
+        return false;
+    };
+    command.words.iter().skip(1).filter_map(Word::literal).all(|word| {
+        word.strip_prefix('-')
+            .is_none_or(|rest| rest.chars().all(|c| c.is_ascii_digit() || letters.contains(c)))
+    })
 }
 
 /// The commands whose names reach a command through pipes.
@@ -340,19 +481,50 @@ impl World<'_> {
             let all = format!("{}/**", self.workspace.cwd.as_str().trim_end_matches('/'));
             return self.judge_pattern(&self.workspace.cwd, &all, Access::Read, false, cover);
         }
+        let fed = analysis.commands.get(index).map(|command| Fed {
+            command,
+            parted: parted(command),
+            filtered: producers(analysis, index)
+                .into_iter()
+                .any(|producer| !is_listing(producer)),
+        });
+        // Words around a name make another one of it.
+        let bare = |fed: &Fed<'_>| {
+            fed.parted
+                .as_ref()
+                .is_none_or(|parted| takes_bare_names(fed.command, parted))
+        };
+        let Some(fed) = fed.filter(bare) else {
+            let all = format!("{}/**", self.workspace.cwd.as_str().trim_end_matches('/'));
+            return self.judge_pattern(&self.workspace.cwd, &all, Access::Read, false, cover);
+        };
         let index = self.rules.index();
         let mut steps = 0;
         for (folder, listing) in &known {
             let subject = format!("reads what is listed in {folder}");
             let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
-            let mut names = Names::listed(listing, tree, names_of(listing), &mut steps);
+            let sure = tree.filter(|tree| fed.splits_surely(listing, tree));
+            let fits = sure.and_then(|tree| fed.fits(listing, tree));
+            let links = tree.into_iter().flat_map(|tree| &tree.links).filter(|(link, _)| {
+                let name = link.segments().last().unwrap_or_default();
+                fits.as_ref().is_none_or(|fits| meets(fits, name))
+            });
+            let leads: Vec<&AbsPath> = links.map(|(_, real)| real).collect();
+            let mut names = match sure {
+                Some(tree) => trees::Names::new(listing, Some(tree), &mut steps),
+                None => trees::Names::all(tree, &mut steps),
+            };
+            if let Some(fits) = fits {
+                names.take_only(fits);
+            }
             let ids = [Effect::Deny, Effect::Ask]
                 .into_iter()
                 .flat_map(|effect| index.paths(PathVerb::Read, effect).iter().copied());
             for id in ids {
                 let Some(rule) = self.rule(id) else { continue };
                 let every = matches!(&rule.matcher, crate::rule::Matcher::Path { pattern: None, .. });
-                if every || self.covers_name(id, folder) || self.can_cover_below(id, folder, &mut names) {
+                let led = leads.iter().any(|real| self.covers_name(id, real));
+                if every || led || self.covers_name(id, folder) || self.can_cover_below(id, folder, &mut names) {
                     return Part::perhaps(self, id, subject, "what it is given to read may be a case for");
                 }
             }
@@ -368,15 +540,71 @@ impl World<'_> {
     }
 }
 
-impl<'a> Names<'a> {
-    /// Names that a listing prints.
-    fn listed(listing: &Command, tree: Option<&'a crate::facts::Tree>, fits: Fits, steps: &'a mut usize) -> Self {
-        let mut names = trees::Names::new(listing, tree, steps);
-        if let Some(fits) = fits {
-            names.take_only(fits);
+/// A command that is fed, and how.
+struct Fed<'a> {
+    command: &'a Command,
+    parted: Option<Parted>,
+    /// What is in front passes on lines.
+    filtered: bool,
+}
+
+impl Fed<'_> {
+    /// Whether each name that a listing prints surely comes as it is.
+    fn splits_surely(&self, listing: &Command, tree: &Tree) -> bool {
+        let Some(parted) = &self.parted else { return false };
+        if !listing.seen_through.is_empty() && super::fed::has_feeder(listing) {
+            return false;
         }
-        names
+        if parted.zero && !self.filtered && ends_with_zero(listing) {
+            return true;
+        }
+        let whole_lines = parted.marker.is_some();
+        let links = tree.links.keys().flat_map(|link| link.segments());
+        let mut names = tree
+            .files
+            .iter()
+            .chain(&tree.folders)
+            .map(String::as_str)
+            .chain(links)
+            .chain(listing.words.iter().filter_map(Word::literal));
+        names.all(|name| is_one_word(name, whole_lines))
     }
+
+    /// The only names that are fed, where that is sure.
+    fn fits(&self, listing: &Command, tree: &Tree) -> Fits {
+        let fits = names_of(listing)?;
+        let single = reads_single_files(self.command);
+        let of_git = listing.program_name() == Some("git");
+        let files = if of_git {
+            // What is written without a folder in front could be an option. A repository inside is a folder.
+            let dash = tree.files.iter().chain(&tree.folders).any(|name| name.starts_with('-'));
+            let folder = tree.folders.iter().any(|name| meets(&fits, name));
+            !dash && (single || !folder)
+        } else {
+            single || only_files(listing)
+        };
+        // What a link is named says nothing about what it leads to.
+        let linked = tree
+            .links
+            .keys()
+            .any(|link| link.segments().last().is_some_and(|name| meets(&fits, name)));
+        (files && !linked && !fits.is_empty()).then_some(fits)
+    }
+}
+
+fn meets(fits: &[Vec<Token>], name: &str) -> bool {
+    let own: Vec<Token> = name.chars().map(Token::Char).collect();
+    fits.iter().any(|pattern| plain::segment_meets(pattern, &own))
+}
+
+/// Whether a `find` prints files alone: all of its tests have to hold, and none stands behind an action.
+fn only_files(listing: &Command) -> bool {
+    let mut words = listing.words.iter().map(|word| word.literal().unwrap_or("-o"));
+    let plain = words
+        .clone()
+        .all(|word| !matches!(word, "-o" | "-or" | "(" | "!" | "-not"));
+    let tests: Vec<&str> = words.by_ref().take_while(|word| !word.starts_with("-print")).collect();
+    plain && tests.windows(2).any(|pair| pair == ["-type", "f"])
 }
 
 #[cfg(test)]
@@ -417,8 +645,20 @@ mod tests {
             ("find .", true, true),
             ("find . -name '.*'", true, false),
             ("find . -name '*'", true, true),
-            ("find . -name '*.ts' -exec cat {} \\;", false, true),
-            ("find . -name '*.ts' -exec cat {} +", false, true),
+            ("find . -name '*.ts' -exec cat {} \\;", true, true),
+            ("find . -name '*.ts' -exec cat {} +", true, true),
+            ("find . -print -name '*.ts'", true, true),
+            ("find . -print0 -name '*.ts'", true, true),
+            ("find . ! -print -name '*.ts'", true, true),
+            ("find . \\( -print -o -name x \\) -name '*.ts'", true, true),
+            ("find . -name '*.ts' -fprint x", true, true),
+            ("find . -name '*.ts' -quit", true, true),
+            ("find . -name '[!x]*.ts'", true, true),
+            ("git ls-files -o -x '*.ts'", true, true),
+            ("git ls-files --exclude '*.ts'", true, true),
+            ("git ls-files -X '*.ts'", true, true),
+            ("git ls-files 'sr*'", true, true),
+            ("git ls-files src -- '*.ts'", true, true),
             ("find . -type f -exec cat {} + -o -name '*.ts' -print", true, true),
             ("find . -name '*.ts' -execdir cat {} +", true, true),
             ("git ls-files '*.ts'", false, true),
