@@ -5,6 +5,7 @@
 //! probable, and what does not fit is not said at all. Whether the command would have worked outside is not known here.
 
 mod output;
+mod sensitive;
 mod tree;
 
 pub use output::{Complaint, Complaints, Watch};
@@ -71,8 +72,8 @@ pub fn line(refusal: &SandboxRefusal) -> Option<String> {
         (RefusedKind::Host, _) if *certain => return None,
         (RefusedKind::Host, "") => "to reach a host".to_owned(),
         (RefusedKind::Host, host) => format!("to reach `{host}`"),
-        (RefusedKind::Write, path) => format!("to write `{path}`"),
-        (RefusedKind::Read, path) => format!("to read `{path}`"),
+        (RefusedKind::Write, path) => format!("to write `{path}`, which is only what the output says"),
+        (RefusedKind::Read, path) => format!("to read `{path}`, which is only what the output says"),
         (RefusedKind::Call, call) => format!("the system call `{call}`"),
         (RefusedKind::Unspecified, other) => format!("`{other}`"),
     };

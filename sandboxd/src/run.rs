@@ -32,6 +32,7 @@ use crate::launch::spec::{Layout, Spec};
 use crate::ledger::RedeemError;
 use crate::prepare::{Extras, prepare};
 use crate::protect::note::Note;
+use crate::seen::Gone;
 use crate::spool::MAX_WAITING;
 use belongings::Belongings;
 use checks::Refusal;
@@ -141,7 +142,11 @@ impl Sandbox {
         let by_handle = !start.handle.is_empty();
         let signed = match (start.ticket.take(), by_handle) {
             (Some(signed), false) => signed,
-            (None, true) => daemon.seen.of_handle(&start.handle).ok_or(Refusal::UnknownHandle)?,
+            (None, true) => daemon.seen.of_handle(&start.handle).map_err(|gone| match gone {
+                Gone::Unknown => Refusal::UnknownHandle,
+                Gone::Used => Refusal::Replayed,
+                Gone::Expired => Refusal::Expired,
+            })?,
             (Some(_), true) => return Err(Status::invalid_argument("invalid `handle`: there is a `ticket` too")),
             (None, false) => return Err(Status::invalid_argument("invalid `ticket`: is missing")),
         };
@@ -194,6 +199,7 @@ impl Sandbox {
                     Status::unavailable(format!("the ticket's use cannot be stored: {cause}"))
                 }
             })?;
+            daemon.seen.used(&signed);
             // A ticket is used once, so that no other note has its name.
             let note = Note::write(&daemon.places.notes(), &checked.id.to_string(), &prepared.plan)
                 .map_err(|cause| Status::unavailable(format!("the run cannot be noted down: {cause}")))?;

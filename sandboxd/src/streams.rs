@@ -21,7 +21,10 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Most streams that wait for their runs, and most clients that are listened to at once.
-const MAX_WAITING: usize = 64;
+const MAX_WAITING: usize = crate::daemon::MAX_RUNS;
+
+/// How often streams are looked for that no run has taken.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Pause after a failure to accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -96,7 +99,7 @@ fn forget_old(waiting: &mut VecDeque<Waiting>) {
 pub async fn receive(listener: UnixListener, handed_over: Arc<HandedOver>, stop: CancellationToken) {
     let own = rustix::process::geteuid().as_raw();
     let at_once = Arc::new(Semaphore::new(MAX_WAITING));
-    let mut look = tokio::time::interval(PATIENCE);
+    let mut look = tokio::time::interval(LOOK);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -195,7 +198,8 @@ mod tests {
     fn no_more_wait_than_may() {
         let handed_over = HandedOver::default();
         for number in 0..MAX_WAITING {
-            let name = [u8::try_from(number).unwrap(); NAME_BYTES];
+            let mut name = [0; NAME_BYTES];
+            name[..8].copy_from_slice(&number.to_ne_bytes());
             handed_over.keep(name, streams()).unwrap();
         }
         assert!(handed_over.keep([255; NAME_BYTES], streams()).is_err());

@@ -237,6 +237,19 @@ async fn a_program_that_knows_of_no_proxy_reaches_what_is_allowed_by_name_at_any
     assert_eq!(ran.asked, ["allowed.test"], "looked up once, outside");
 }
 
+/// Several processes at once, so that more than one call waits behind what the kernel tells of.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_of_several_processes_are_all_answered() {
+    let sandbox = Sandbox::new(&["allowed.test"]);
+    let connects = "for i in $(seq 200); do true 3<>/dev/tcp/127.0.0.1/9; done";
+    let refused = "for i in $(seq 25); do unshare --user true; done";
+    for each in [connects, refused] {
+        let line = format!("for p in 1 2 3 4 5 6; do ({each}) 2>/dev/null & done; wait; echo all");
+        let ran = sandbox.bash(&line).await;
+        assert_eq!((ran.code, ran.out.trim()), (0, "all"), "{each}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_allowed_fails_at_once_and_its_name_goes_nowhere() {
     let upstream = Upstream::start(b"welcome\n", b"").await;

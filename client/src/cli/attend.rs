@@ -6,6 +6,7 @@
 
 use std::{
     io::{self, Read as _},
+    os::fd::AsFd as _,
     thread,
     time::Duration,
 };
@@ -15,7 +16,10 @@ use portcullis_client::{
     Event, Running,
     run::{End, Input, MAX_INPUT_BYTES, Outcome, Started},
 };
-use rustix::process::Signal as Number;
+use rustix::{
+    process::Signal as Number,
+    termios::{self, Termios},
+};
 use tokio::{
     io::AsyncWriteExt as _,
     signal::unix::{Signal, SignalKind, signal},
@@ -56,6 +60,7 @@ pub(super) async fn to_the_end(
     streams: Streams,
     mut started: impl FnMut(&Started),
 ) -> Result<Result<Outcome, u8>, Failure> {
+    let terminal = (streams == Streams::AsTheyAre).then(Terminal::remember);
     let input = running.input();
     let feeding = (streams == Streams::AsMessages).then(|| tokio::spawn(feed(read_stdin(), input.clone())));
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
@@ -81,6 +86,7 @@ pub(super) async fn to_the_end(
     if let Some(feeding) = feeding {
         feeding.abort();
     }
+    drop(terminal);
     say(&outcome, streams);
     Ok(Ok(outcome))
 }
@@ -179,7 +185,7 @@ async fn forward(mut signals: Signals, input: Input, streams: Streams) {
             let _ = input.signal(raw(Number::STOP)).await;
             // Queued is not sent, and this program sends nothing while it is stopped.
             tokio::time::sleep(UNDER_WAY).await;
-            let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
+            stop_until_foreground(streams).await;
             let _ = input.signal(raw(Number::CONT)).await;
             continue;
         }
@@ -191,6 +197,70 @@ async fn forward(mut signals: Signals, input: Input, streams: Streams) {
         }
         // The queue is full only if the host takes nothing any more; then one signal less makes no difference.
         let _ = input.signal(number).now_or_never();
+    }
+}
+
+/// Stops this program until somebody continues it; where the command has the terminal, until that is in the foreground. A command
+/// that goes on in the background could read what the person types for others: it does not belong to this terminal, so the kernel
+/// would not stop it.
+async fn stop_until_foreground(streams: Streams) {
+    loop {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
+        // Another thread may take the signal first; and some shells continue a job before they give it the terminal.
+        tokio::time::sleep(UNDER_WAY).await;
+        if streams == Streams::AsMessages || has_terminals_to_itself() {
+            return;
+        }
+    }
+}
+
+/// Refuses to give a command a terminal that is not this program's to give: one in whose foreground it is not.
+///
+/// # Errors
+/// What to do about it.
+pub(super) fn terminals_may_be_given() -> Result<(), Failure> {
+    if has_terminals_to_itself() {
+        return Ok(());
+    }
+    let text =
+        "the command would have a terminal in whose foreground this program is not, and could read what is typed there";
+    Err(Failure::text(text).with_help("bring it to the foreground, or redirect input and output"))
+}
+
+/// Whether this program is in the foreground of each terminal that is one of its standard streams.
+fn has_terminals_to_itself() -> bool {
+    let ours = rustix::process::getpgrp();
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    [input.as_fd(), output.as_fd(), errors.as_fd()]
+        .into_iter()
+        .filter(|stream| termios::isatty(stream))
+        .all(|terminal| termios::tcgetpgrp(terminal).is_ok_and(|group| group == ours))
+}
+
+/// How the terminal was before a command had it.
+struct Terminal(Option<Termios>);
+
+impl Terminal {
+    /// Looks at it, if all three standard streams are terminals: in a pipeline it may be another program, such as a pager, that
+    /// changes it.
+    fn remember() -> Self {
+        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+        let all = [input.as_fd(), output.as_fd(), errors.as_fd()]
+            .iter()
+            .all(|stream| termios::isatty(stream));
+        Self(all.then(|| termios::tcgetattr(&input).ok()).flatten())
+    }
+}
+
+impl Drop for Terminal {
+    /// Makes it what it was: a command that was killed, or wanted it so, leaves no terminal without echo. In the background it is
+    /// somebody else's.
+    fn drop(&mut self) {
+        if let Some(before) = &self.0
+            && has_terminals_to_itself()
+        {
+            let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Now, before);
+        }
     }
 }
 

@@ -39,6 +39,10 @@ pub(crate) struct ExecArgs {
 
 pub(crate) async fn main(command: &ExecArgs, host: &HostArgs) -> Result<u8, Failure> {
     let argv = decide::words(&command.argv)?;
+    if let Err(failure) = attend::terminals_may_be_given() {
+        failure.show();
+        return Ok(FAILED);
+    }
     let cwd =
         std::env::current_dir().map_err(|cause| Failure::io("cannot tell what the current directory is", cause))?;
     let cwd = session::text(cwd)?;

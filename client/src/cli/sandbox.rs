@@ -1,7 +1,8 @@
 //! `portcullis sandbox`: trying a policy of the sandbox, and the person's choice whether it stands for questions.
 //!
 //! The choice counts as far as the team lets it, in every decision; here it is only made, and refused at once where it could have no
-//! effect. Taking protection away is asked on the terminal: no agent does it in the person's place.
+//! effect. Taking protection away is asked on the terminal. That is a hurdle and no wall, as a program can make a terminal of its own:
+//! what keeps an agent from it is that its call is asked for.
 
 mod trial;
 
@@ -37,7 +38,7 @@ pub(crate) enum SandboxCommand {
     Disable(ChoiceArgs),
     /// Takes the choice back: your documents and the team's count alone.
     ///
-    /// Asks for confirmation on the terminal if the choice was to enable.
+    /// Asks for confirmation on the terminal if the choice was to enable, or cannot be read.
     #[command(after_help = "Exit codes: 0 done, 1 failed or not confirmed, 5 portcullis-sandboxd cannot be reached.")]
     Reset(ChoiceArgs),
     /// Says what was chosen, and what holds in this project.
@@ -122,8 +123,13 @@ async fn takes_away(choice: Option<SandboxChoice>, host: &Host, root: &str) -> R
     Ok(match choice {
         Some(SandboxChoice::Enabled) => false,
         Some(SandboxChoice::Disabled) => true,
-        None => host.sandbox_state(root).await?.choice == Some(SandboxChoice::Enabled),
+        None => reset_takes_away(&host.sandbox_state(root).await?),
     })
+}
+
+/// A choice that cannot be read may be anything, one that protects too.
+fn reset_takes_away(state: &SandboxState) -> bool {
+    state.choice == Some(SandboxChoice::Enabled) || (state.choice.is_none() && state.failure.is_some())
 }
 
 fn is_well(state: &SandboxState) -> bool {

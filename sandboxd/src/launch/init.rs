@@ -174,10 +174,18 @@ fn set_up(
             }
             abi
         }
-        Err(reason) => {
+        Err(landlock::NotRestricted::Absent(reason)) => {
             tier = SandboxTier::WithoutLandlock;
             missing.push(format!("landlock: {reason}"));
             0
+        }
+        // The kernel has it, and something else went wrong: that is no host without Landlock, and no profile accepts it.
+        Err(landlock::NotRestricted::Failed(reason)) => {
+            return Err(StepFailed::new(
+                "landlock",
+                "restricting the command",
+                io::Error::other(reason),
+            ));
         }
     };
     let failed = |error| StepFailed::new("seccomp", "installing the filter", error);
@@ -424,8 +432,20 @@ fn refuse(listener: &OwnedFd, calls: &mut Tally) {
     }
 }
 
+/// Stopping and going on is for everybody inside: a process that has left the command's group would go on reading what the
+/// command has, the caller's terminal too.
 fn pass_on(command: Pid, number: u8) {
     if let Some(signal) = Signal::from_named_raw(i32::from(number)) {
+        let everybody = match signal {
+            Signal::STOP | Signal::TSTP => Some(Signal::STOP),
+            Signal::CONT => Some(Signal::CONT),
+            _ => None,
+        };
+        if let Some(signal) = everybody {
+            // The "group" of process 1 is every process of the namespace but this one, see kill(2).
+            let _ = rustix::process::kill_process_group(Pid::INIT, signal);
+            return;
+        }
         // The group, as a terminal would; the command itself if it has left its group.
         if rustix::process::kill_process_group(command, signal).is_err() {
             let _ = rustix::process::kill_process(command, signal);

@@ -16,18 +16,35 @@ const WANTED: ABI = ABI::V7;
 /// The lowest version that counts as enforced: the first that covers truncation (3).
 pub const ENOUGH: u32 = 3;
 
+/// Why nothing is restricted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRestricted {
+    /// The kernel has no Landlock, or it is not switched on.
+    Absent(String),
+    /// It has, and it could not be used.
+    Failed(String),
+}
+
+impl NotRestricted {
+    fn failed(error: &dyn std::fmt::Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 /// Restricts this process and its children.
 ///
 /// Returns the version of the interface that is in force (0 = none).
 ///
 /// # Errors
 /// What could not be restricted, in words.
-pub fn restrict(writable: &[PathBuf], proc_writable: bool) -> Result<u32, String> {
+pub fn restrict(writable: &[PathBuf], proc_writable: bool) -> Result<u32, NotRestricted> {
     let all = AccessFs::from_all(WANTED);
     let read = AccessFs::from_read(WANTED);
     let device = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
-    let describe = |error: &dyn std::fmt::Display| error.to_string();
+    let describe = NotRestricted::failed;
 
+    let of_path =
+        |path: &Path, error: &dyn std::fmt::Display| NotRestricted::Failed(format!("`{}`: {error}", path.display()));
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)
@@ -49,14 +66,20 @@ pub fn restrict(writable: &[PathBuf], proc_writable: bool) -> Result<u32, String
         } else {
             access & AccessFs::from_file(WANTED)
         };
-        let fd = PathFd::new(path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+        let fd = PathFd::new(path).map_err(|error| of_path(path, &error))?;
         ruleset = ruleset
             .add_rule(PathBeneath::new(fd, access))
-            .map_err(|error| format!("`{}`: {error}", path.display()))?;
+            .map_err(|error| of_path(path, &error))?;
     }
     let status = ruleset.restrict_self().map_err(|error| describe(&error))?;
     if status.ruleset == RulesetStatus::NotEnforced {
-        return Err("the kernel does not offer it".to_owned());
+        return Err(match status.landlock {
+            LandlockStatus::NotEnabled => NotRestricted::Absent("it is not switched on in this kernel".to_owned()),
+            LandlockStatus::NotImplemented => NotRestricted::Absent("the kernel does not offer it".to_owned()),
+            LandlockStatus::Available { .. } => {
+                NotRestricted::Failed("the kernel has it and did not enforce it".to_owned())
+            }
+        });
     }
     Ok(match status.landlock {
         LandlockStatus::Available {

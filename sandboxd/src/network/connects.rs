@@ -36,24 +36,27 @@ pub(super) async fn watch(shared: Arc<Shared>, listener: OwnedFd, mut spare: Vec
         let Ok(mut ready) = listener.readable().await else {
             return;
         };
+        // The kernel tells of a change and not of each call: what waits is asked for until nothing does.
+        if !notify::waits(listener.get_ref().as_fd()) {
+            // Every process under the filter has ended: what is left says so for ever.
+            if ready.ready().is_read_closed() {
+                return;
+            }
+            ready.clear_ready();
+            continue;
+        }
+        // Many calls are no reason to leave everything else of the daemon waiting.
+        tokio::task::coop::consume_budget().await;
         let call = match notify::receive(listener.get_ref().as_fd()) {
             Ok(call) => call,
-            // Its thread was killed, or nothing was there.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR | libc::EAGAIN)) => {
-                // Every process under the filter has ended: what is left says so for ever.
-                if ready.ready().is_read_closed() {
-                    return;
-                }
-                ready.clear_ready();
-                continue;
-            }
+            // Its thread was killed meanwhile.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR | libc::EAGAIN)) => continue,
             Err(error) => return tracing::debug!(%error, "no connections can be watched any more"),
         };
         if !is_connect(call.number) {
             shared.calls().count(call.number);
             let errno = refused::of(call.number).errno;
             let _ = notify::answer(listener.get_ref().as_fd(), call.id, Answer::Fail(errno));
-            ready.clear_ready();
             continue;
         }
         let answer = match destination(&listener, &call) {
@@ -61,8 +64,6 @@ pub(super) async fn watch(shared: Arc<Shared>, listener: OwnedFd, mut spare: Vec
             None => Answer::Continue,
         };
         let _ = notify::answer(listener.get_ref().as_fd(), call.id, answer);
-        // Whether there is another one, the kernel is asked again.
-        ready.clear_ready();
     }
 }
 

@@ -3,6 +3,7 @@
 //! Paths are compared as they are written: nothing is looked up, so that what is hidden from the command is not told to it
 //! by this. A relative path counts from the working directory that the command began in.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -11,11 +12,15 @@ use portcullis_proto::v1::{RefusedKind, SandboxRefusal};
 
 use super::OUTSIDE;
 use super::output::{Complaint, Complaints, Failure};
+use super::sensitive;
 use crate::launch::mounts::is_special;
 use crate::launch::spec::{Layout, Spec};
 
 /// Most words of a line that are tried as a path.
 const MAX_WORDS: usize = 64;
+
+/// Most complaints that are looked into.
+const MAX_COMPLAINTS: usize = 128;
 
 /// Longest path that is told, in bytes.
 const MAX_PATH: usize = 1024;
@@ -29,9 +34,19 @@ pub struct Tree {
     masked: Vec<PathBuf>,
     tmp_closed: bool,
     network: bool,
+    /// The person's home folder.
+    home: Option<PathBuf>,
+    /// Portcullis' own folders and files.
+    own: Vec<PathBuf>,
 }
 
 impl Tree {
+    /// With what else no refusal offers to open.
+    #[must_use]
+    pub fn keeping(self, home: Option<PathBuf>, own: Vec<PathBuf>) -> Self {
+        Self { home, own, ..self }
+    }
+
     /// The tree that the launcher was told to build.
     #[must_use]
     pub fn of(spec: &Spec) -> Self {
@@ -51,6 +66,7 @@ impl Tree {
             masked: paths(masked),
             tmp_closed: *tmp_read_only,
             network: spec.filtered_network,
+            ..Self::default()
         }
     }
 
@@ -76,6 +92,14 @@ impl Tree {
         }
         if is_special(path) {
             return Some(("it belongs to the machine", OUTSIDE.to_owned()));
+        }
+        // Output is what the command, or a text that it read, wants it to be: nobody is led to open these by it.
+        let kept = self.masked.iter().chain(&self.own).any(|kept| overlap(kept, path));
+        if kept || sensitive::is(path, self.home.as_deref()) {
+            return Some((
+                "it lies outside what the sandbox may write, and is, holds or belongs to something that is kept from commands",
+                "do not widen the sandbox for it; ask the person".to_owned(),
+            ));
         }
         Some((
             "it lies outside what the sandbox may write",
@@ -104,7 +128,7 @@ impl Tree {
         hidden.then(|| {
             (
                 "it is hidden in the sandbox",
-                "ask the person, who can name it in `additionalReadonlyPaths` if it is a credential that no rule denies".to_owned(),
+                "do not widen the sandbox for it; ask the person".to_owned(),
             )
         })
     }
@@ -122,10 +146,18 @@ impl Tree {
     }
 }
 
+/// Whether one of two paths lies in the other.
+fn overlap(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
 /// What the tree explains of these complaints; each thing once.
 pub(super) fn explained(tree: &Tree, complaints: &Complaints) -> Vec<SandboxRefusal> {
     let mut found: Vec<SandboxRefusal> = Vec::new();
-    for complaint in &complaints.0 {
+    for complaint in complaints.0.iter().take(MAX_COMPLAINTS) {
+        if found.len() >= super::MAX_TOLD {
+            break;
+        }
         let Some(refusal) = one(tree, complaint) else { continue };
         let known = found
             .iter_mut()
@@ -141,7 +173,7 @@ pub(super) fn explained(tree: &Tree, complaints: &Complaints) -> Vec<SandboxRefu
 fn one(tree: &Tree, complaint: &Complaint) -> Option<SandboxRefusal> {
     let probable = |kind: RefusedKind, subject: String, reason: &str, remedy: String| SandboxRefusal {
         kind: kind.into(),
-        subject,
+        subject: portcullis_policy::redact::text(&subject),
         reason: reason.to_owned(),
         remedy,
         certain: false,
@@ -181,14 +213,18 @@ fn candidates(line: &str, cwd: &Path) -> Vec<PathBuf> {
         .map(|word| word.trim_matches(around).trim_end_matches(['.', ':']).to_owned())
         .filter(|word| word.contains('/'));
     let pieces = line.split(": ").map(str::trim).filter(|piece| !piece.contains(' '));
-    quoted
+    let mut found: Vec<PathBuf> = quoted
         .map(str::to_owned)
         .chain(words)
         .chain(pieces.map(str::to_owned))
         .filter(|text| !text.is_empty() && text.len() <= MAX_PATH && !text.contains("://"))
         .take(MAX_WORDS)
         .filter_map(|text| absolute(&text, cwd))
-        .collect()
+        .collect();
+    // A line says most paths twice; the first place counts.
+    let mut seen = HashSet::new();
+    found.retain(|path| seen.insert(path.clone()));
+    found
 }
 
 /// The path without `.` and `..`, which are read as they stand.
@@ -241,6 +277,8 @@ mod tests {
             masked: vec![path("/h/.aws"), path("/w/p/.env")],
             tmp_closed: true,
             network: false,
+            home: Some(path("/far/me")),
+            own: vec![path("/srv/p")],
         }
     }
 
@@ -363,6 +401,51 @@ mod tests {
     fn what_is_said_twice_is_told_once() {
         let line = "touch: cannot touch '/etc/x': Read-only file system\n";
         assert_eq!(told(&line.repeat(5)).len(), 1);
+    }
+
+    #[test]
+    fn nobody_is_led_to_widen_the_sandbox_for_what_is_kept_from_commands() {
+        for path in [
+            "/h",
+            "/h/.aws/credentials",
+            "/far/me",
+            "/far",
+            "/far/me/.profile",
+            "/srv/p/x",
+            "/home/ada",
+            "/home",
+            "/root",
+            "/home/ada/.ssh/authorized_keys",
+            "/home/ada/.config/portcullis/policy.jsonc",
+            "/home/ada/.local/state/portcullis/x",
+            "/home/ada/.config",
+            "/home/ada/.claude/settings.json",
+            "/home/ada/.cursor/hooks.json",
+            "/home/ada/.bashrc",
+            "/etc/portcullis/team.jsonc",
+        ] {
+            let mut watch = Watch::default();
+            watch.look(format!("touch: cannot touch '{path}': Read-only file system\n").as_bytes());
+            let found = explained(&tree(), &Complaints(watch.found()));
+            let [refusal] = &found[..] else {
+                panic!("{path}: {found:?}")
+            };
+            let said = format!("{} {}", refusal.reason, refusal.remedy);
+            assert!(
+                !said.contains("Paths") && !said.contains("outside the sandbox"),
+                "{path}: {said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_path_is_not_told() {
+        let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5");
+        let mut watch = Watch::default();
+        watch.look(format!("touch: cannot touch '/opt/{secret}/x': Read-only file system\n").as_bytes());
+        let found = explained(&tree(), &Complaints(watch.found()));
+        assert_eq!(found.len(), 1);
+        assert!(!found[0].subject.contains(&secret), "{}", found[0].subject);
     }
 
     #[test]

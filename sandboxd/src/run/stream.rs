@@ -125,19 +125,24 @@ impl Run {
         };
         let hosts = filtered.hosts;
         let calls = if heard.calls.is_empty() {
-            &filtered.calls
+            filtered.calls
         } else {
-            &heard.calls
+            heard.calls
         };
-        let tree = Tree::of(&self.order.spec);
+        let places = &self.daemon.places;
+        let own = [places.own_folders(), places.own_files(), places.secret()].concat();
+        let tree = Tree::of(&self.order.spec).keeping(places.home.clone(), own);
         let succeeded = matches!(heard.exited, Some(Exited { code: 0, signal: 0 }));
         // A command that succeeded has shrugged off what its output speaks of.
         let complaints = if succeeded {
-            &Complaints::default()
+            Complaints::default()
         } else {
-            &heard.complaints
+            heard.complaints
         };
-        let refused = refusals::all(&hosts, calls, complaints, &tree);
+        // Much output against many hidden paths takes a while.
+        let seen = hosts.clone();
+        let work = move || refusals::all(&seen, &calls, &complaints, &tree);
+        let refused = tokio::task::spawn_blocking(work).await.unwrap_or_default();
         let lines = refused.iter().filter(|_| !succeeded).filter_map(refusals::line);
         self.tell(found, heard.dropped, &hosts, lines.collect(), &to_caller)
             .await;

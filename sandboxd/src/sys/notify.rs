@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -46,6 +47,20 @@ pub fn watched(listener: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the descriptor is owned by the object that is registered, so it is neither closed nor replaced by another one
     // before the registration ends with it.
     Ok(unsafe { AsyncFd::register_with_interest(listener, Interest::READABLE) }?)
+}
+
+/// Whether a call waits to be taken. Does not wait itself.
+#[must_use]
+pub fn waits(listener: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    loop {
+        match poll(&mut polled, Some(&now)) {
+            Ok(_) => return polled[0].revents().contains(PollFlags::IN),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
 }
 
 /// Takes the next call. To be called when the listener is readable; else it waits.

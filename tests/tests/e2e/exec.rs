@@ -220,6 +220,34 @@ fn the_command_has_the_callers_terminal() {
     );
 }
 
+#[test]
+fn a_terminal_is_given_from_its_foreground_only_and_comes_back_as_it_was() {
+    let stack = stack();
+    script(&stack, "stty -echo");
+    let ticket = ticket(&stack, &SCRIPT);
+    let program = portcullis_tests::stack::program("portcullis");
+    let exec = format!("{} exec --ticket {ticket} -- sh ./script", program.display());
+    // Where it is refused the ticket stays good.
+    let line = format!(
+        r#"bash -c 'set -m; {exec} & wait $!; echo background $?; setsid -w {exec}; echo elsewhere $?
+        {exec}; echo foreground $?; stty -a | grep -ow -e "-*echo"'"#
+    );
+    let output = stack
+        .run_program(Path::new("script"))
+        .args(["-qec", &line, "/dev/null"])
+        .output()
+        .expect_code(0);
+    for said in ["background 125", "elsewhere 125", "redirect input", "foreground 0"] {
+        assert!(output.stdout.contains(said), "{said}: {}", output.text());
+    }
+    assert!(
+        output.stdout.contains("\necho") && !output.stdout.contains("-echo"),
+        "{}",
+        output.text()
+    );
+    assert_eq!(runs(&stack), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_caller_takes_the_command_along() {
     let stack = stack();

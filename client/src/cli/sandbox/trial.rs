@@ -18,7 +18,7 @@ use portcullis_client::{
 use portcullis_policy::{
     PolicyDocument,
     network::HostRule,
-    sandbox::{NetworkMode, SandboxSettings},
+    sandbox::{NetworkMode, NetworkPolicy, SandboxSettings},
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -79,6 +79,10 @@ pub(crate) struct TrialArgs {
 
 pub(super) async fn main(command: &TrialArgs, host: &HostArgs) -> Result<u8, Failure> {
     let argv = decide::words(&command.argv)?;
+    if let Err(failure) = attend::terminals_may_be_given() {
+        failure.show();
+        return Ok(run::FAILED);
+    }
     let place = PlaceArgs {
         cwd: None,
         workspace: command.workspace.clone(),
@@ -194,37 +198,50 @@ fn read(path: &Path) -> Result<SandboxSettings, Failure> {
 
 /// Settings as the keys of `sandbox.json`.
 fn written(settings: &SandboxSettings) -> Map<String, Value> {
+    // All of them by name, so that a new one cannot be forgotten here.
+    let SandboxSettings {
+        kind,
+        read_write,
+        read_only,
+        deny_read,
+        disable_tmp_write,
+        share_tmp,
+        shared_build_cache,
+        allow_root_owner,
+        accept_without_landlock,
+        network_mode,
+        network: NetworkPolicy {
+            default_allow,
+            allow,
+            deny,
+        },
+    } = settings;
     let hosts = |rules: &[HostRule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
     let list = |list: &[String]| (!list.is_empty()).then(|| json!(list));
     let mut network = Map::new();
     let said = [
         (
             "default",
-            settings
-                .network
-                .default_allow
-                .map(|allow| json!(if allow { "allow" } else { "deny" })),
+            default_allow.map(|allow| json!(if allow { "allow" } else { "deny" })),
         ),
-        (
-            "allow",
-            settings.network.allow.as_deref().map(|rules| json!(hosts(rules))),
-        ),
-        ("deny", list(&hosts(&settings.network.deny))),
+        ("allow", allow.as_deref().map(|rules| json!(hosts(rules)))),
+        ("deny", list(&hosts(deny))),
     ];
     network.extend(
         said.into_iter()
             .filter_map(|(key, value)| Some((key.to_owned(), value?))),
     );
     let said = [
-        ("type", settings.kind.map(|kind| json!(kind.word()))),
-        ("additionalReadwritePaths", list(&settings.read_write)),
-        ("additionalReadonlyPaths", list(&settings.read_only)),
-        ("denyRead", list(&settings.deny_read)),
-        ("disableTmpWrite", settings.disable_tmp_write.map(Value::from)),
-        ("shareTmp", settings.share_tmp.map(Value::from)),
-        ("enableSharedBuildCache", settings.shared_build_cache.map(Value::from)),
-        ("allowRootOwner", settings.allow_root_owner.map(Value::from)),
-        ("networkMode", settings.network_mode.map(|mode| json!(mode.word()))),
+        ("type", kind.map(|kind| json!(kind.word()))),
+        ("additionalReadwritePaths", list(read_write)),
+        ("additionalReadonlyPaths", list(read_only)),
+        ("denyRead", list(deny_read)),
+        ("disableTmpWrite", disable_tmp_write.map(Value::from)),
+        ("shareTmp", share_tmp.map(Value::from)),
+        ("enableSharedBuildCache", shared_build_cache.map(Value::from)),
+        ("allowRootOwner", allow_root_owner.map(Value::from)),
+        ("acceptWithoutLandlock", accept_without_landlock.map(Value::from)),
+        ("networkMode", network_mode.map(|mode| json!(mode.word()))),
         ("networkPolicy", (!network.is_empty()).then_some(Value::Object(network))),
     ];
     said.into_iter()
@@ -338,7 +355,7 @@ mod tests {
             "{}",
             r#"{"type": "workspace_readonly", "additionalReadwritePaths": ["a"], "additionalReadonlyPaths": ["~/b"],
                 "denyRead": ["*.pem"], "disableTmpWrite": true, "shareTmp": false, "enableSharedBuildCache": true,
-                "allowRootOwner": false, "networkMode": "allow_all",
+                "allowRootOwner": false, "acceptWithoutLandlock": true, "networkMode": "allow_all",
                 "networkPolicy": {"default": "deny", "allow": [], "deny": ["10.0.0.0/8", "*.x.test"]}}"#,
             r#"{"networkPolicy": {"default": "allow", "allow": ["a.test", "127.0.0.1/32", "[::1]"]}}"#,
         ] {
