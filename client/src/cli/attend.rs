@@ -247,7 +247,7 @@ impl Terminal {
         let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
         let all = [input.as_fd(), output.as_fd(), errors.as_fd()]
             .iter()
-            .all(|stream| termios::isatty(stream));
+            .all(termios::isatty);
         Self(all.then(|| termios::tcgetattr(&input).ok()).flatten())
     }
 }
