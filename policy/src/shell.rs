@@ -119,6 +119,23 @@ pub struct Command {
 }
 
 impl Command {
+    /// A command that stands in no line: its words, and nothing else.
+    #[must_use]
+    pub fn of_words(text: String, words: Vec<Word>) -> Self {
+        Self {
+            text,
+            assignments: Vec::new(),
+            words,
+            seen_through: Vec::new(),
+            files: Vec::new(),
+            urls: Vec::new(),
+            sockets: Vec::new(),
+            class: CommandClass::Other,
+            remote: false,
+            told: String::new(),
+        }
+    }
+
     /// The program's name as written, if it is a literal.
     #[must_use]
     pub fn program(&self) -> Option<&str> {

@@ -120,14 +120,16 @@ impl World<'_> {
             .rules
             .index()
             .option_sets(command.program_name().unwrap_or_default());
+        let mut spelled = Vec::new();
         if !in_any_order.is_empty() {
+            spelled = texts::without_options(command, room);
             ids.extend_from_slice(in_any_order);
             ids.sort_unstable();
             ids.dedup();
         }
         let matching = |effect| {
             self.shell_rule(&ids, effect, |pattern| {
-                let in_any_order = || !in_any_order.is_empty() && texts::has_options_of(pattern, command);
+                let in_any_order = || !in_any_order.is_empty() && texts::has_options_of(pattern, command, &spelled);
                 wide.iter().any(|text| pattern.matches(text)) || in_any_order()
             })
         };

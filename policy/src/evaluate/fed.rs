@@ -220,7 +220,7 @@ impl World<'_> {
         let placed = || {
             !analysis.moved.contains(&index)
                 || analysis
-                    .folder_at_the_end()
+                    .folder_at_the_end(&self.workspace)
                     .is_some_and(|folder| self.may_look_at(folder, allowed))
         };
         let before = || analysis.commands.iter().enumerate().take(index);

@@ -45,7 +45,7 @@ impl World<'_> {
                 .take(MAX_WORDS);
             if lists_all_here(analysis, way) {
                 // In the folder where the line went to, if that is known.
-                let part = match analysis.folder_at_the_end() {
+                let part = match analysis.folder_at_the_end(&self.workspace) {
                     Some(folder) => self.judge_path(folder, access, Cover::None),
                     None => self.judge_unknown(".", access, Cover::None),
                 };

@@ -464,7 +464,9 @@ fn is_listing(command: &Command) -> bool {
 impl World<'_> {
     /// Judges the reading of names that listings of the workspace print.
     pub(super) fn judge_listed(&self, analysis: &Judged, index: usize, cover: Cover) -> Part {
-        let moved = analysis.folder_at_the_end().filter(|_| analysis.moved.contains(&index));
+        let moved = analysis
+            .folder_at_the_end(&self.workspace)
+            .filter(|_| analysis.moved.contains(&index));
         let here = moved.unwrap_or(&self.workspace.cwd).clone();
         let mut listings = producers(analysis, index)
             .into_iter()

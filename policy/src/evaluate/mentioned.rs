@@ -290,7 +290,10 @@ impl<'w, 'a> Search<'w, 'a> {
         rest.truncate(MOST_WORDS);
         let mut words = vec![Word::Literal(name.to_owned())];
         words.append(&mut rest);
-        let (deny, ask) = self.world.rule_on_words(words);
+        let command = Command::of_words(texts::joined(&words), words);
+        // Long words leave no room for all spellings: then nobody knows.
+        self.too_many |= texts::has_more(&command, texts::SOME_ROOM);
+        let (deny, ask) = self.world.rule_on_words(&command);
         self.deny = self.deny.into_iter().chain(deny).min();
         self.ask = self.ask.into_iter().chain(ask).min();
     }
@@ -309,20 +312,8 @@ impl World<'_> {
     }
 
     /// The deny and the ask that these words are a case for.
-    fn rule_on_words(&self, words: Vec<Word>) -> (Option<RuleId>, Option<RuleId>) {
-        let command = Command {
-            text: texts::joined(&words),
-            assignments: Vec::new(),
-            words,
-            seen_through: Vec::new(),
-            files: Vec::new(),
-            urls: Vec::new(),
-            sockets: Vec::new(),
-            class: CommandClass::Other,
-            remote: false,
-            told: String::new(),
-        };
-        let wide = texts::wide(&command, texts::SOME_ROOM);
+    fn rule_on_words(&self, command: &Command) -> (Option<RuleId>, Option<RuleId>) {
+        let wide = texts::wide(command, texts::SOME_ROOM);
         let ids = self.rules.index().commands(wide.iter().map(String::as_str));
         let meets = |effect| {
             let mut ids = self.rules.index().with_effect(&ids, effect).iter().copied();

@@ -478,11 +478,14 @@ pub(crate) fn matches_command(pattern: &TextPattern, command: &Command, effect: 
     } else {
         wide(command, ROOM)
     };
-    texts.iter().any(|text| pattern.matches(text)) || (effect != Effect::Allow && has_options_of(pattern, command))
+    texts.iter().any(|text| pattern.matches(text))
+        || (effect != Effect::Allow && has_options_of(pattern, command, &without_options(command, ROOM)))
 }
 
 /// Whether a command has the options that a deny or ask names behind its words, in whatever order.
-pub(super) fn has_options_of(pattern: &TextPattern, command: &Command) -> bool {
+///
+/// `spelled` are its arguments without some of the options in front ([`without_options`]).
+pub(super) fn has_options_of(pattern: &TextPattern, command: &Command, spelled: &[Vec<Word>]) -> bool {
     let Some(set) = pattern.option_set() else {
         return false;
     };
@@ -497,12 +500,20 @@ pub(super) fn has_options_of(pattern: &TextPattern, command: &Command) -> bool {
         let words: Vec<&str> = std::iter::once(name).chain(texts).collect();
         set.covers(&words, letters)
     };
-    covers(rest)
-        || (name == "git" && covers(without_git_options(rest)))
-        || spelled::without_options(name, rest, SOME_ROOM)
-            .spellings
-            .iter()
-            .any(|rest| covers(rest))
+    covers(rest) || (name == "git" && covers(without_git_options(rest))) || spelled.iter().any(|rest| covers(rest))
+}
+
+/// A command's arguments without some of the options in front, as many as have room.
+pub(super) fn without_options(command: &Command, room: usize) -> Vec<Vec<Word>> {
+    let name = command.program_name().unwrap_or_default();
+    spelled::without_options(name, command.words.get(1..).unwrap_or_default(), room).spellings
+}
+
+/// Whether a command has more spellings than have room, so that what [`wide`] gives is not all.
+pub(super) fn has_more(command: &Command, room: usize) -> bool {
+    let name = command.program_name().unwrap_or_default();
+    let rest = command.words.get(1..).unwrap_or_default();
+    spelled::without_options(name, rest, room).too_many || spelled::with_options_first(name, rest, room).too_many
 }
 
 #[cfg(test)]
@@ -511,8 +522,8 @@ mod tests {
     use crate::shell::Assignment;
 
     fn command(text: &str, words: &[&str], assigned: &[(&str, &str)]) -> Command {
+        let words = words.iter().map(|word| Word::Literal((*word).to_owned())).collect();
         Command {
-            text: text.to_owned(),
             assignments: assigned
                 .iter()
                 .map(|(name, value)| Assignment {
@@ -520,14 +531,7 @@ mod tests {
                     value: Word::Literal((*value).to_owned()),
                 })
                 .collect(),
-            words: words.iter().map(|word| Word::Literal((*word).to_owned())).collect(),
-            seen_through: Vec::new(),
-            files: Vec::new(),
-            urls: Vec::new(),
-            sockets: Vec::new(),
-            class: CommandClass::Other,
-            remote: false,
-            told: String::new(),
+            ..Command::of_words(text.to_owned(), words)
         }
     }
 

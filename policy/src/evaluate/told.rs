@@ -275,9 +275,12 @@ fn is_fed(line: &str, command: &Command) -> bool {
 
 /// Whether all of the line is looked through for what a command is told on its input.
 pub(super) fn looks_through_line(line: &str, command: &Command) -> bool {
+    let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
+    if patches || !line.contains("<<") {
+        return patches;
+    }
     let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
-    let reads = acts::is_console(command) || is(SHELLS_INSIDE) || is(&["apply_patch", "applypatch"]);
-    is_fed(line, command) || (reads && line.contains("<<"))
+    acts::is_console(command) || is(SHELLS_INSIDE) || is_fed(line, command)
 }
 
 /// What the lines of a here-document run, if a program reads its own commands from it.

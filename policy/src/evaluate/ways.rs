@@ -23,16 +23,29 @@ const MAX_PATH: usize = 4096;
 pub(super) struct Judged {
     analysis: Analysis,
     led: HashMap<usize, AbsPath>,
-    end: Option<AbsPath>,
+    end: End,
+}
+
+/// Where a line ends.
+enum End {
+    /// Where it began.
+    Same,
+    At(AbsPath),
+    Unknown,
 }
 
 impl Judged {
     pub(super) fn of(analysis: Analysis, workspace: &Workspace) -> Self {
+        // Most lines stay where they are.
+        if !analysis.commands.iter().any(changes_folder) {
+            let (led, end) = (HashMap::new(), End::Same);
+            return Self { analysis, led, end };
+        }
         let mut here = workspace.clone();
         let mut led = HashMap::new();
         let (mut known, mut all_known) = (true, true);
         for (index, command) in analysis.commands.iter().enumerate() {
-            if !known || command.class != CommandClass::ChangeDirectory {
+            if !known || !changes_folder(command) {
                 continue;
             }
             // Where it surely leads, or by its words.
@@ -55,7 +68,7 @@ impl Judged {
                 }
             }
         }
-        let end = all_known.then_some(here.cwd);
+        let end = if all_known { End::At(here.cwd) } else { End::Unknown };
         Self { analysis, led, end }
     }
 
@@ -71,8 +84,12 @@ impl Judged {
     }
 
     /// Where the changes of folder of the line lead, if all are known.
-    pub(super) fn folder_at_the_end(&self) -> Option<&AbsPath> {
-        self.end.as_ref()
+    pub(super) fn folder_at_the_end<'a>(&'a self, workspace: &'a Workspace) -> Option<&'a AbsPath> {
+        match &self.end {
+            End::Same => Some(&workspace.cwd),
+            End::At(folder) => Some(folder),
+            End::Unknown => None,
+        }
     }
 }
 
@@ -82,6 +99,10 @@ impl Deref for Judged {
     fn deref(&self) -> &Analysis {
         &self.analysis
     }
+}
+
+fn changes_folder(command: &Command) -> bool {
+    command.class == CommandClass::ChangeDirectory
 }
 
 fn followed(here: &Workspace, command: &Command) -> Option<AbsPath> {

@@ -464,14 +464,29 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
     match verb {
         // Only a remote that the repository knows by name: an address is a host that nobody has allowed.
         "ls-remote" => {
-            let known = |word: &&str| {
-                word.starts_with('-')
-                    || word
-                        .chars()
-                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+            const FLAGS: &[&str] = &[
+                "-b",
+                "-h",
+                "-q",
+                "-t",
+                "--branches",
+                "--exit-code",
+                "--get-url",
+                "--heads",
+                "--quiet",
+                "--refs",
+                "--symref",
+                "--tags",
+            ];
+            let (options, operands): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with('-'));
+            let is_name = |word: &&str| {
+                word.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
             };
-            let operands = || texts.iter().filter(|word| !word.starts_with('-'));
-            operands().next().is_none_or(known) && texts.len() == rest.len()
+            // An option with a value could make what looks like a name one.
+            texts.len() == rest.len()
+                && options.iter().all(|option| FLAGS.contains(option))
+                && operands.first().is_none_or(is_name)
         }
         // A list of patterns may be any file, and what of it stands for no name is shown.
         "ls-files" if touches(&parsed, &["-X", "--exclude-from", "--exclude-per-directory"]) => false,

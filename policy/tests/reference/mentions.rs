@@ -40,18 +40,7 @@ const OF_A_PROGRAM: &[char] = &['.', '_', '-', '+', '/'];
 
 fn command_of(words: Vec<Word>) -> Command {
     let text: Vec<&str> = words.iter().map(source).collect();
-    Command {
-        text: text.join(" "),
-        assignments: Vec::new(),
-        words,
-        seen_through: Vec::new(),
-        files: Vec::new(),
-        urls: Vec::new(),
-        sockets: Vec::new(),
-        class: CommandClass::Other,
-        remote: false,
-        told: String::new(),
-    }
+    Command::of_words(text.join(" "), words)
 }
 
 fn source(word: &Word) -> &str {
