@@ -19,7 +19,7 @@ use portcullis_proto::v1::{
 };
 use serde::Serialize;
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{Semaphore, mpsc, watch},
     time::timeout,
 };
 use tokio_stream::Stream;
@@ -38,6 +38,7 @@ pub const MAX_INPUT_BYTES: usize = 64 * 1024;
 pub struct Running {
     replies: Streaming<v1::RunResponse>,
     input: Input,
+    signal_sent: watch::Sender<u32>,
     link: Link,
     ended: bool,
 }
@@ -49,6 +50,8 @@ pub struct Input {
     signals: mpsc::Sender<v1::RunRequest>,
     /// One permit per message of input that may be sent; closed when the run is over.
     window: Arc<Semaphore>,
+    /// The number of the signal that sandboxd last passed on.
+    passed_on: watch::Receiver<u32>,
 }
 
 /// The run is over: input goes nowhere.
@@ -213,6 +216,27 @@ impl Input {
         let message = Message::Signal(number);
         self.signals.send(request(message)).await.map_err(|_| RunEnded)
     }
+
+    /// Sends a signal as [`Self::signal`] does, and waits until it is on its way to the command whatever becomes of this process;
+    /// at most this long, as a host need not answer. Somebody has to call [`Running::next`] meanwhile.
+    ///
+    /// # Errors
+    /// If the run has ended.
+    pub async fn signal_surely(&self, number: u32, limit: Duration) -> Result<(), RunEnded> {
+        let mut passed_on = self.passed_on.clone();
+        passed_on.mark_unchanged();
+        self.signal(number).await?;
+        let answered = async {
+            while passed_on.changed().await.is_ok() {
+                if *passed_on.borrow_and_update() == number {
+                    return;
+                }
+            }
+        };
+        // Late or lost, the signal may be under way all the same.
+        let _ = timeout(limit, answered).await;
+        Ok(())
+    }
 }
 
 fn request(message: Message) -> v1::RunRequest {
@@ -234,13 +258,16 @@ impl Running {
         };
         let request = link.unbounded_request(requests);
         let replies = link.answer(client.run(request)).await?;
+        let (signal_sent, passed_on) = watch::channel(0);
         Ok(Self {
             replies,
             input: Input {
                 data,
                 signals,
                 window: Arc::new(Semaphore::new(QUEUED)),
+                passed_on,
             },
+            signal_sent,
             link,
             ended: false,
         })
@@ -280,6 +307,10 @@ impl Running {
                     if self.input.window.available_permits() < QUEUED {
                         self.input.window.add_permits(1);
                     }
+                    continue;
+                }
+                Some(Reply::SignalSent(sent)) => {
+                    self.signal_sent.send_replace(sent.number);
                     continue;
                 }
                 // A message of a later version.
@@ -397,7 +428,13 @@ mod tests {
         let (data, data_queue) = mpsc::channel(QUEUED);
         let (signals, signal_queue) = mpsc::channel(QUEUED);
         let window = Arc::new(Semaphore::new(QUEUED));
-        let input = Input { data, signals, window };
+        let (_sent, passed_on) = watch::channel(0);
+        let input = Input {
+            data,
+            signals,
+            window,
+            passed_on,
+        };
         input.write(b"x").await.unwrap();
         input.signal(2).await.unwrap();
         let mut requests = Requests {

@@ -43,7 +43,7 @@ pub async fn run(connection: &Connection, start: RunStart) -> Result<Finished, S
     let mut finished = Finished::default();
     while let Some(answer) = answers.next().await {
         match answer?.message.unwrap() {
-            run_response::Message::StdinTaken(_) => {}
+            run_response::Message::StdinTaken(_) | run_response::Message::SignalSent(_) => {}
             run_response::Message::Started(started) => finished.enforcement = started.enforcement,
             run_response::Message::Stdout(bytes) => finished.stdout.extend(bytes),
             run_response::Message::Stderr(bytes) => finished.stderr.extend(bytes),

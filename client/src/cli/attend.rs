@@ -41,8 +41,12 @@ const NO_SUCH_PROGRAM: u8 = 127;
 /// How many interrupts in a row mean that the person no longer wants to wait for the command to obey.
 const IMPATIENT: u32 = 3;
 
-/// Until a signal is surely on its way to the daemon.
-const UNDER_WAY: Duration = Duration::from_millis(100);
+/// Longest wait until a signal is surely on its way to the command. A host that does not answer it holds up no job of a shell
+/// for longer.
+const UNDER_WAY: Duration = Duration::from_secs(2);
+
+/// Until a stop of this program has taken effect, or a shell has given it the terminal.
+const SETTLED: Duration = Duration::from_millis(100);
 
 /// How the command's standard streams travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,9 +186,8 @@ async fn forward(mut signals: Signals, input: Input, streams: Streams) {
                 continue;
             }
             // A group without a shell ignores the terminal's own signal.
-            let _ = input.signal(raw(Number::STOP)).await;
             // Queued is not sent, and this program sends nothing while it is stopped.
-            tokio::time::sleep(UNDER_WAY).await;
+            let _ = input.signal_surely(raw(Number::STOP), UNDER_WAY).await;
             stop_until_foreground(streams).await;
             let _ = input.signal(raw(Number::CONT)).await;
             continue;
@@ -207,7 +210,7 @@ async fn stop_until_foreground(streams: Streams) {
     loop {
         let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
         // Another thread may take the signal first; and some shells continue a job before they give it the terminal.
-        tokio::time::sleep(UNDER_WAY).await;
+        tokio::time::sleep(SETTLED).await;
         if streams == Streams::AsMessages || has_terminals_to_itself() {
             return;
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_proto::v1::{
-    Enforcement, HostContact, Outcome, ReportOutcomeRequest, RunRequest, RunResponse, RunStarted, RunStdinTaken,
-    outcome, run_request, run_response,
+    Enforcement, HostContact, Outcome, ReportOutcomeRequest, RunRequest, RunResponse, RunSignalSent, RunStarted,
+    RunStdinTaken, outcome, run_request, run_response,
 };
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -229,7 +229,7 @@ impl Run {
         };
         let ended_by = tokio::select! {
             () = hear(&mut reports, &mut heard, &self.started, to_caller) => "",
-            () = pass_signals(&mut signals_in, &mut control) => "disconnect",
+            () = pass_signals(&mut signals_in, &mut control, to_caller) => "disconnect",
             () = deadline => "timeout",
             () = gone.cancelled() => "disconnect",
             () = to_caller.closed() => "disconnect",
@@ -398,10 +398,24 @@ async fn hear(reports: &mut Reports, heard: &mut Heard, started: &RunStarted, to
     }
 }
 
-/// Passes signals on for as long as the caller can send some. Ends only when the caller is gone.
-async fn pass_signals(signals: &mut mpsc::Receiver<u8>, control: &mut Control) {
-    while let Some(number) = signals.recv().await {
-        control.signal(number).await;
+/// Passes signals on for as long as the caller can send some, and tells it so. Ends only when the caller is gone. A caller that
+/// takes no answers is not waited for: the latest one waits for it.
+async fn pass_signals(signals: &mut mpsc::Receiver<u8>, control: &mut Control, to_caller: &ToCaller) {
+    let mut owed = None;
+    loop {
+        tokio::select! {
+            biased;
+            number = signals.recv() => {
+                let Some(number) = number else { return };
+                control.signal(number).await;
+                owed = Some(number.into());
+            }
+            room = to_caller.reserve(), if owed.is_some() => {
+                if let (Ok(room), Some(number)) = (room, owed.take()) {
+                    room.send(Ok(message(run_response::Message::SignalSent(RunSignalSent { number }))));
+                }
+            }
+        }
     }
 }
 

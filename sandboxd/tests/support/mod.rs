@@ -457,7 +457,7 @@ impl Running {
         let mut finished = Finished::default();
         while let Some(message) = self.next().await {
             match message {
-                run_response::Message::StdinTaken(_) => {}
+                run_response::Message::StdinTaken(_) | run_response::Message::SignalSent(_) => {}
                 run_response::Message::Started(started) => {
                     finished.started = started.enforcement;
                     finished.removed = started.removed_variables;

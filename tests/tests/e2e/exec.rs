@@ -341,6 +341,7 @@ fn a_stopped_job_stops_its_command_and_goes_on_with_it() {
     // A shell with job control, as at a terminal. Each wait is bounded.
     let line = format!(
         r#"set -m
+        trap 'kill -KILL $job 2>/dev/null' EXIT
         {} exec --ticket {ticket} -- sh ./script & job=$!
         moves() {{ local seen; seen=$(cat tick 2>/dev/null); for _ in $(seq 100); do
             [ "$(cat tick 2>/dev/null)" = "$seen" ] || return 0; sleep 0.1; done; return 1; }}
@@ -348,10 +349,13 @@ fn a_stopped_job_stops_its_command_and_goes_on_with_it() {
         kill -TSTP $job
         for _ in $(seq 100); do grep -q '^State:.T' /proc/$job/status && break; sleep 0.1; done
         grep -q '^State:.T' /proc/$job/status || exit 92
-        sleep 0.3; seen=$(cat tick); sleep 0.6; [ "$(cat tick)" = "$seen" ] || exit 93
+        stands() {{ local seen; for _ in $(seq 20); do
+            seen=$(cat tick); sleep 0.6; [ "$(cat tick)" = "$seen" ] && return 0; done; return 1; }}
+        stands || exit 93
         kill -CONT $job
         moves || exit 94
-        kill -TERM $job; wait $job; exit 0"#,
+        kill -TERM $job
+        for _ in $(seq 100); do kill -0 $job 2>/dev/null || exit 0; sleep 0.1; done; exit 95"#,
         program.display()
     );
     let _ = stack
