@@ -46,6 +46,7 @@ mod trees;
 mod ways;
 mod work;
 mod world;
+mod written;
 
 use std::borrow::Cow;
 

@@ -23,6 +23,7 @@ pub(crate) mod globals;
 mod hidden;
 pub(crate) mod inert;
 mod options;
+pub(crate) mod origins;
 mod own;
 mod programs;
 mod quote;
@@ -46,6 +47,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
+pub(crate) use analyse::analyse_in;
 pub(crate) use class::always_wraps;
 pub(crate) use escapes::takes_script;
 pub use hidden::visible;

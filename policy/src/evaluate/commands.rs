@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::{
-    DecidedBy, Effect, Mode, Verdict,
+    AbsPath, DecidedBy, Effect, Mode, Verdict,
     decision::Obligation,
+    facts::Repository,
     mode::{ActionClass, Answer},
     protected,
     rule::Matcher,
@@ -53,7 +54,16 @@ const SEARCHES: &[&str] = &["fd", "fdfind", "find"];
 
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
-        analyse(&self.workspace, line)
+        analyse(&self.workspace, self.toplevel(), line)
+    }
+
+    /// Git's work tree around the directory of the call, if the host says which it is and it is the project's.
+    fn toplevel(&self) -> Option<AbsPath> {
+        let root = &self.workspace.root;
+        match &self.request.facts.repository {
+            Repository::Known { root: own, .. } if self.real(root).unwrap_or(root) == own => Some(root.clone()),
+            _ => None,
+        }
     }
 
     pub(super) fn judge_line(&self, line: &str) -> Line {
@@ -592,13 +602,13 @@ impl World<'_> {
     }
 }
 
-/// Analyses a line where it would run.
-pub(super) fn analyse(workspace: &crate::request::Workspace, line: &str) -> Analysis {
+/// Analyses a line where it would run, and where git's work tree is this one.
+pub(super) fn analyse(workspace: &crate::request::Workspace, toplevel: Option<AbsPath>, line: &str) -> Analysis {
     let context = shell::ShellContext {
         cwd: workspace.cwd.clone(),
         home: workspace.home.clone(),
     };
-    shell::analyse(line, &context, Limits::default())
+    shell::analyse_in(line, &context, toplevel, Limits::default())
 }
 
 /// Whether a command takes `..` out of its words before it looks at links.

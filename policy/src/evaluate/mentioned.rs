@@ -144,6 +144,20 @@ impl World<'_> {
     }
 }
 
+impl World<'_> {
+    /// Whether a word of a command, in whatever text it stands, names a program that a deny or ask is about.
+    pub(super) fn names_denied_program(&self, command: &Command) -> bool {
+        let mut search = Search::new(self);
+        for word in command.words.iter().skip(1) {
+            search.text(source(word), Where::Anywhere, None);
+        }
+        for assignment in &command.assignments {
+            search.text(source(&assignment.value), Where::Anywhere, None);
+        }
+        search.found().is_some()
+    }
+}
+
 impl<'w, 'a> Search<'w, 'a> {
     fn new(world: &'w World<'a>) -> Self {
         let open = world.rules.index().commands(std::iter::empty());

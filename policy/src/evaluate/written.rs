@@ -1,0 +1,116 @@
+//! Files that a line runs after it wrote them: `printf 'git push' > a.sh; sh a.sh`.
+//!
+//! No rule sees the commands in such a file, so it asks beside a deny on commands. Where nothing of the line went into the file,
+//! it is run as any file of the project is: its mode was changed, it is a copy of a file of the workspace, or a compiler made it
+//! from such files (`shell::origins`). What the line wrote otherwise is followed through copies and compilers.
+//!
+//! It does not look into files, and knows only shells and programs that are named by their path.
+
+use std::collections::HashMap;
+
+use crate::{
+    AbsPath,
+    shell::{
+        Access, Analysis, Command, FileAccess, FileTarget, Word,
+        origins::{self, Origin},
+    },
+};
+
+use super::world::World;
+
+/// Programs that run the file they are given as a shell script.
+const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "sh", "source", "zsh"];
+
+/// What the commands of a line have written so far.
+#[derive(Default)]
+struct Written {
+    /// Whether a file may hold what the line says.
+    files: HashMap<AbsPath, bool>,
+    /// Some file may, or one of which the name is not known.
+    any: bool,
+}
+
+impl World<'_> {
+    /// Commands, by number, that run a file into which the line may have written a command.
+    pub(super) fn runs_what_it_wrote(&self, analysis: &Analysis) -> Vec<usize> {
+        let mut written = Written::default();
+        let mut out = Vec::new();
+        for (index, command) in analysis.commands.iter().enumerate() {
+            let runs = |path: &AbsPath| written.files.get(path).is_some_and(|holds| *holds);
+            if !written.files.is_empty() && self.run_by(command).any(|path| runs(&path)) {
+                out.push(index);
+            }
+            self.note(&mut written, analysis, index, command);
+        }
+        out
+    }
+
+    /// The files that a command runs as programs or shell scripts.
+    fn run_by<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = AbsPath> + 'c {
+        let program = command.program();
+        let script = program.filter(|program| program.contains('/'));
+        let scripts = command
+            .words
+            .iter()
+            .skip(1)
+            .filter_map(Word::literal)
+            .filter(move |_| program.is_some_and(|program| SHELLS.contains(&program)));
+        script.into_iter().chain(scripts).filter_map(|text| self.resolve(text))
+    }
+
+    fn note(&self, written: &mut Written, analysis: &Analysis, index: usize, command: &Command) {
+        let writes = |access: &&FileAccess| access.access == Access::Write;
+        if !command.files.iter().any(|access| writes(&access)) {
+            return;
+        }
+        let holds = self.holds_text_of_the_line(written, analysis, index, command);
+        for access in command.files.iter().filter(writes) {
+            let holds = holds || access.redirection;
+            match &access.target {
+                FileTarget::Path(path) => {
+                    let device = path.as_str().starts_with("/dev/");
+                    written.any |= holds && !device;
+                    *written.files.entry(path.clone()).or_default() |= holds;
+                }
+                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => written.any |= holds,
+            }
+        }
+    }
+
+    /// Whether something of the line may go into what a command writes.
+    fn holds_text_of_the_line(&self, written: &Written, analysis: &Analysis, index: usize, command: &Command) -> bool {
+        let reads = || command.files.iter().filter(|access| access.access == Access::Read);
+        let inside = |access: &FileAccess| match &access.target {
+            FileTarget::Path(path) => self.is_inside(path) && !self.goes_astray(access),
+            FileTarget::Pattern { folder, .. } => self.is_inside(folder),
+            FileTarget::Unknown(_) => false,
+        };
+        let noted = |access: &FileAccess| match &access.target {
+            FileTarget::Path(path) => written.files.get(path).is_some_and(|holds| *holds),
+            _ => written.any,
+        };
+        match origins::origin(command) {
+            Some(Origin::Kept) => false,
+            Some(Origin::Copied) => {
+                // What lies in a folder may have been written there.
+                let folder = |access: &FileAccess| match &access.target {
+                    FileTarget::Path(path) => written.files.iter().any(|(file, holds)| *holds && file.is_within(path)),
+                    _ => false,
+                };
+                let known = reads().all(|access| inside(access) && !noted(access) && !(written.any && folder(access)));
+                reads().next().is_none() || !known
+            }
+            Some(Origin::Made) => {
+                let fed = analysis.inputs.contains_key(&index)
+                    || analysis.pipes.iter().any(|pipe| pipe.to.contains(&index))
+                    || command.words.iter().any(|word| word.literal() == Some("-"));
+                // Source files name others, so any that the line wrote may be one of them.
+                fed || written.any
+                    || command.escape_option().is_some()
+                    || !reads().all(inside)
+                    || self.names_denied_program(command)
+            }
+            None => true,
+        }
+    }
+}
