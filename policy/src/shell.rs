@@ -33,6 +33,7 @@ mod sed;
 mod settings;
 mod shows;
 mod sockets;
+pub(crate) mod synonyms;
 mod syntax;
 mod targets;
 /// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.

@@ -325,6 +325,18 @@ impl World<'_> {
         }
     }
 
+    /// Whether a deny or ask that holds is about a program of this name, but for expressions.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        let named = self.rules.index().commands_of_program(name);
+        named.iter().any(|id| self.naming(*id).is_some())
+    }
+
+    /// The deny and the ask that a command of these words is a case for.
+    pub(super) fn rule_on_texts<'t>(&self, words: impl Iterator<Item = &'t str>) -> (Option<RuleId>, Option<RuleId>) {
+        let words: Vec<Word> = words.map(|word| Word::Literal(word.to_owned())).collect();
+        self.rule_on_words(&Command::of_words(texts::joined(&words), words))
+    }
+
     /// The deny and the ask that these words are a case for.
     fn rule_on_words(&self, command: &Command) -> (Option<RuleId>, Option<RuleId>) {
         let wide = texts::wide(command, texts::SOME_ROOM);
