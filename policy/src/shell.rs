@@ -22,6 +22,7 @@ mod git;
 pub(crate) mod globals;
 mod hidden;
 pub(crate) mod inert;
+pub(crate) mod mentions;
 mod options;
 pub(crate) mod origins;
 mod own;

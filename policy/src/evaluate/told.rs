@@ -10,7 +10,10 @@ use crate::{
     protected,
     rule::PathVerb,
     ruleset::RuleId,
-    shell::{Access, Command, Word, acts},
+    shell::{
+        Access, Command, Word, acts,
+        inert::{self, Words},
+    },
 };
 
 use super::{files::Cover, part::Part, world::World};
@@ -446,14 +449,18 @@ fn told(command: &Command) -> Vec<String> {
         let Some(rest) = rest.strip_prefix(*verbs) else {
             continue;
         };
+        // The words of the program behind a wrapper are looked at where that is judged.
+        let own = own_words(command).saturating_sub(verbs.len());
+        let texts = rest.get(..own).unwrap_or(rest);
         out.extend(
-            rest.iter()
+            texts
+                .iter()
                 .filter(|word| word.contains([' ', '=', '\n']))
                 .map(|word| (*word).to_owned()),
         );
         // The program is the first operand; an option before it may have a value, and `--` ends them.
         let dashes = rest.iter().position(|word| *word == "--").map(|at| at + 1);
-        let operands = (0..rest.len()).filter(|at| rest.get(*at).is_some_and(|word| !word.starts_with('-')));
+        let operands = (0..rest.len().min(own)).filter(|at| rest.get(*at).is_some_and(|word| !word.starts_with('-')));
         let many = if rest.first().is_some_and(|word| word.starts_with('-')) {
             3
         } else {
@@ -469,6 +476,14 @@ fn told(command: &Command) -> Vec<String> {
         );
     }
     out
+}
+
+/// How many words of a command stand in front of the program that it runs; all, where none is known.
+fn own_words(command: &Command) -> usize {
+    match inert::words(command) {
+        Words::Wrapper(program) if program < command.words.len() => program.saturating_sub(1),
+        _ => command.words.len(),
+    }
 }
 
 /// Options of npm that name a program, without their dashes. It takes them with one dash, too, and cut short.
