@@ -23,6 +23,7 @@ mod fed;
 mod files;
 mod found;
 mod globs;
+mod handed;
 mod hosts;
 mod indirect;
 mod listed;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    below, files::Cover, globs, mentioned::Mention, ourselves, part::Part, suggest, texts, ways::Judged, work,
+    below, files::Cover, globs, handed, mentioned::Mention, ourselves, part::Part, suggest, texts, ways::Judged, work,
     world::World,
 };
 
@@ -228,7 +228,9 @@ impl World<'_> {
                 {
                     self.judge_listed(analysis, index, cover)
                 }
-                FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
+                FileTarget::Unknown(source) => self
+                    .judge_handed(analysis, index, command, &access, cover)
+                    .unwrap_or_else(|| self.judge_unknown(source, access.access, cover)),
             };
             // What is moved is gone from its place and not lost.
             let moved = access.access == Access::Delete && below::moves(command);
@@ -476,6 +478,13 @@ impl World<'_> {
         } else {
             command.class
         };
+        if class == CommandClass::Other && handed::only_hands_on(command) && !self.escapes(command) && !identity {
+            let what = "it looks, and what it runs is judged by itself";
+            return Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, what);
+        }
+        if command.program() == Some("tee") && handed::writes_to_devices(command) {
+            return Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it writes to no file");
+        }
         if class == CommandClass::Other {
             return other(&self.what_it_is(command), subject);
         }

@@ -12,7 +12,7 @@ use crate::{
     mode::ActionClass,
     path::plain::{self, Token},
     rule::PathVerb,
-    shell::{Access, Analysis, Command, Context, FileTarget, Word},
+    shell::{Access, Analysis, Command, Context, FileAccess, FileTarget, Word},
 };
 
 use super::{
@@ -92,7 +92,7 @@ const OF_GIT: &[&str] = &[
 ];
 
 /// Patterns, one of which a name fits; `None` is any name.
-type Fits = Option<Vec<Vec<Token>>>;
+pub(super) type Fits = Option<Vec<Vec<Token>>>;
 
 /// What a part of an expression of `find` between two `-o` says.
 #[derive(Default)]
@@ -106,6 +106,8 @@ struct Branch {
 struct Expression<'w> {
     words: &'w [Word],
     at: usize,
+    /// What is acted on is sought, by `-exec` or `-delete`, rather than what is printed.
+    acts: bool,
 }
 
 fn pattern(value: &str, any_case: bool) -> Fits {
@@ -151,7 +153,12 @@ impl Expression<'_> {
             match word.as_str() {
                 "-o" | "-or" => branches.push(Branch::default()),
                 "-a" | "-and" => {}
-                "-print" | "-print0" => branch.prints = true,
+                "-print" | "-print0" => branch.prints |= !self.acts,
+                "-delete" if self.acts => branch.prints = true,
+                "-exec" | "-execdir" | "-ok" | "-okdir" if self.acts => {
+                    branch.prints = true;
+                    self.skip_command()?;
+                }
                 // It holds, prints nothing, and takes nothing away from what is printed without it.
                 "-prune" => {}
                 // What does not hold says nothing about the name.
@@ -179,6 +186,18 @@ impl Expression<'_> {
         let mut counting = branches.into_iter().filter(|branch| branch.prints || !told);
         let first = counting.next()?.fits;
         counting.fold(first, |fits, branch| either(fits, branch.fits))
+    }
+
+    /// Goes behind the command of `-exec`.
+    fn skip_command(&mut self) -> Option<()> {
+        let mut before = String::new();
+        loop {
+            let word = self.next()?;
+            if word == ";" || (word == "+" && before == "{}") {
+                return Some(());
+            }
+            before = word;
+        }
     }
 
     /// A group of tests alone, up to its bracket; the outer `None`: it is something else.
@@ -227,6 +246,15 @@ impl Expression<'_> {
 
 /// The names that a `find` prints.
 fn found(command: &Command) -> Fits {
+    expression(command, false)
+}
+
+/// The names that a `find` acts on by its own words.
+pub(super) fn acted_on(command: &Command) -> Fits {
+    expression(command, true)
+}
+
+fn expression(command: &Command, acts: bool) -> Fits {
     let words = command.words.get(1..).unwrap_or_default();
     let start = words
         .iter()
@@ -237,7 +265,7 @@ fn found(command: &Command) -> Fits {
         })
         .unwrap_or(words.len());
     let words = words.get(start..).unwrap_or_default();
-    Expression { words, at: 0 }.printed()
+    Expression { words, at: 0, acts }.printed()
 }
 
 /// The names that pathspecs of git cover. A `*` of git goes over slashes, so only what stands behind the last one is sure.
@@ -294,7 +322,7 @@ fn tracked(command: &Command) -> Fits {
 }
 
 /// Patterns of the names that a listing prints.
-fn names_of(command: &Command) -> Fits {
+pub(super) fn names_of(command: &Command) -> Fits {
     match command.program_name() {
         Some("find" | "gfind") => found(command),
         Some("git") => tracked(command),
@@ -323,14 +351,14 @@ fn ends_with_zero(listing: &Command) -> bool {
 
 /// How `xargs` makes words of what it reads.
 #[derive(Default)]
-struct Parted {
+pub(super) struct Parted {
     zero: bool,
     /// What a line stands for in the words of the command.
     marker: Option<String>,
 }
 
 /// How the names become words of a command, if it is one of few ways.
-fn parted(command: &Command) -> Option<Parted> {
+pub(super) fn parted(command: &Command) -> Option<Parted> {
     let mut labels = command.seen_through.iter().filter_map(|context| match context {
         Context::Changing(label) => Some(label.as_str()),
         _ => None,
@@ -366,7 +394,7 @@ fn parted(command: &Command) -> Option<Parted> {
 }
 
 /// Whether each word of a fed command that is not certain is a name as it is fed, with nothing around it.
-fn takes_bare_names(command: &Command, parted: &Parted) -> bool {
+pub(super) fn takes_bare_names(command: &Command, parted: &Parted) -> bool {
     command.words.iter().all(|word| match (word, &parted.marker) {
         (Word::Literal(_), _) => true,
         (Word::Dynamic { source, .. }, Some(marker)) => source.trim_matches(['"', '\'']) == marker,
@@ -406,14 +434,14 @@ fn reads_single_files(command: &Command) -> bool {
 }
 
 /// The commands whose names reach a command through pipes.
-fn producers(analysis: &Analysis, index: usize) -> Vec<&Command> {
+pub(super) fn producers(analysis: &Analysis, index: usize) -> Vec<&Command> {
     let pipes = analysis.pipes.iter().filter(move |pipe| pipe.to.contains(&index));
     let numbers = pipes.flat_map(|pipe| pipe.from.clone()).filter(move |at| *at < index);
     numbers.filter_map(|at| analysis.commands.get(at)).collect()
 }
 
 /// The folders of which a listing prints names: those that it looks in, or where it runs.
-fn places(command: &Command, here: &AbsPath) -> Vec<AbsPath> {
+pub(super) fn places(command: &Command, here: &AbsPath) -> Vec<AbsPath> {
     // What these print is not put behind a folder that they are given.
     let bare = matches!(command.program_name(), Some("ls" | "git" | "fd" | "fdfind"));
     let read = command.files.iter().filter(|access| access.access == Access::Read);
@@ -435,7 +463,13 @@ pub(super) fn wanted(analysis: &Analysis, index: usize, command: &Command, cwd: 
         .files
         .iter()
         .any(|access| access.access == Access::Read && matches!(access.target, FileTarget::Unknown(_)));
-    let mut out = Vec::new();
+    let mut out: Vec<Wanted> = super::handed::searched(analysis, index, command)
+        .into_iter()
+        .flat_map(|search| super::handed::roots(search, cwd))
+        .map(|folder| Wanted { folder, deep: true })
+        .collect();
+    let changes = |access: &FileAccess| access.access != Access::Read && matches!(access.target, FileTarget::Unknown(_));
+    let fed = fed || command.files.iter().any(changes);
     if !fed && !super::fed::has_feeder(command) {
         return out;
     }
@@ -453,7 +487,7 @@ pub(super) fn wanted(analysis: &Analysis, index: usize, command: &Command, cwd: 
 }
 
 /// Whether it is a program that lists names, rather than one that passes on lines.
-fn is_listing(command: &Command) -> bool {
+pub(super) fn is_listing(command: &Command) -> bool {
     let lists = matches!(
         command.program_name(),
         Some("find" | "gfind" | "git" | "grep" | "egrep" | "fgrep" | "rg" | "fd" | "fdfind" | "ls")
@@ -543,16 +577,16 @@ impl World<'_> {
 }
 
 /// A command that is fed, and how.
-struct Fed<'a> {
-    command: &'a Command,
-    parted: Option<Parted>,
+pub(super) struct Fed<'a> {
+    pub(super) command: &'a Command,
+    pub(super) parted: Option<Parted>,
     /// What is in front passes on lines.
-    filtered: bool,
+    pub(super) filtered: bool,
 }
 
 impl Fed<'_> {
     /// Whether each name that a listing prints surely comes as it is.
-    fn splits_surely(&self, listing: &Command, tree: &Tree) -> bool {
+    pub(super) fn splits_surely(&self, listing: &Command, tree: &Tree) -> bool {
         let Some(parted) = &self.parted else { return false };
         if !listing.seen_through.is_empty() && super::fed::has_feeder(listing) {
             return false;
@@ -594,7 +628,7 @@ impl Fed<'_> {
     }
 }
 
-fn meets(fits: &[Vec<Token>], name: &str) -> bool {
+pub(super) fn meets(fits: &[Vec<Token>], name: &str) -> bool {
     let own: Vec<Token> = name.chars().map(Token::Char).collect();
     fits.iter().any(|pattern| plain::segment_meets(pattern, &own))
 }
@@ -613,6 +647,30 @@ fn only_files(listing: &Command) -> bool {
 mod tests {
     use super::*;
     use crate::shell::{Limits, ShellContext, analyse};
+
+    #[test]
+    fn only_tests_in_front_of_an_action_narrow_what_it_acts_on() {
+        let context = ShellContext {
+            cwd: AbsPath::root(),
+            home: None,
+        };
+        for (line, env) in [
+            ("find . -name '*.ts' -delete", false),
+            ("find . -type f -name '*.ts' -exec cat {} +", false),
+            ("find . -name '*.ts' -exec grep -q x {} \\; -delete", false),
+            ("find . \\( -name '*.ts' -o -name '*.js' \\) -exec sed -i s/a/b/ {} +", false),
+            ("find . -name '*.ts' -print -o -exec cat {} +", true),
+            ("find . -name '*.ts' -o -type f -delete", true),
+            ("find . -delete -name '*.ts'", true),
+            ("find . -exec cat {} + -name '*.ts'", true),
+            ("find . ! -name '*.ts' -delete", true),
+            ("find . -name '*.ts' -exec cat {}", true),
+        ] {
+            let analysis = analyse(line, &context, Limits::default());
+            let meets_env = acted_on(analysis.commands.first().unwrap()).is_none_or(|fits| meets(&fits, ".env"));
+            assert_eq!(meets_env, env, "{line}");
+        }
+    }
 
     /// Whether a listing may print a name.
     fn may_print(line: &str, name: &str) -> bool {
