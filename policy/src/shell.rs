@@ -85,6 +85,19 @@ pub struct Analysis {
     /// What commands read from their input, by their numbers, where it stands in the line: a here-document, a here-string, or
     /// what a command in front of the pipe prints. `None`: its text is not certain, and stands behind `<<`.
     pub inputs: BTreeMap<usize, Option<String>>,
+    /// Loops over what substitutions print.
+    pub loops: Vec<Loop>,
+}
+
+/// A loop over what a substitution prints, `for f in $(git ls-files)`, in which the variable is given no other value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The variable.
+    pub variable: String,
+    /// The commands of the substitution, by their numbers.
+    pub words: Range<usize>,
+    /// Those of the body.
+    pub body: Range<usize>,
 }
 
 /// A pipe, by numbers of commands.

@@ -213,6 +213,11 @@ impl World<'_> {
         }
     }
 
+    /// Whether a command only prints names of files of the workspace.
+    pub(super) fn lists_inside(&self, analysis: &Judged, index: usize, command: &Command) -> bool {
+        self.lists(analysis, index, command, Allowed::Inside, 0)
+    }
+
     /// Whether all names that a command is fed come from listings of the workspace.
     pub(super) fn is_fed_from_inside(&self, analysis: &Judged, index: usize, command: &Command) -> bool {
         self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS)

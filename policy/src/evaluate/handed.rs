@@ -12,7 +12,7 @@ use crate::{
     mode::ActionClass,
     protected,
     rule::Matcher,
-    shell::{Access, Analysis, Command, FileAccess, FileTarget, Word},
+    shell::{Access, Analysis, Command, FileAccess, FileTarget, Loop, Word},
 };
 
 use super::{
@@ -50,8 +50,38 @@ pub(super) fn searched<'a>(analysis: &'a Analysis, index: usize, command: &'a Co
     }
     let before = analysis.commands.get(..index)?;
     // What it runs stands behind it, one deeper; nothing else of that depth is in between.
-    let search = before.iter().rev().find(|outer| outer.seen_through.len() < command.seen_through.len())?;
+    let search = before
+        .iter()
+        .rev()
+        .find(|outer| outer.seen_through.len() < command.seen_through.len())?;
     (is(search) && search.seen_through.len() + 1 == command.seen_through.len()).then_some(search)
+}
+
+/// The loop whose variable a word is, with nothing around it, where a command stands in its body.
+fn loop_of<'a>(analysis: &'a Analysis, index: usize, source: &str) -> Option<&'a Loop> {
+    let name = source.trim_matches('"').strip_prefix('$')?;
+    let name = name
+        .strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'))
+        .unwrap_or(name);
+    let mut within = analysis.loops.iter().filter(|own| own.body.contains(&index));
+    within.find(|own| own.variable == name)
+}
+
+/// The listings of the loops over whose names a command goes.
+pub(super) fn looped<'a>(
+    analysis: &'a Analysis,
+    index: usize,
+    command: &'a Command,
+) -> impl Iterator<Item = &'a Command> {
+    let loops = command.files.iter().filter_map(move |access| match &access.target {
+        FileTarget::Unknown(source) => loop_of(analysis, index, source),
+        _ => None,
+    });
+    let printers = loops
+        .take(1)
+        .flat_map(|own| analysis.commands.get(own.words.clone()).unwrap_or_default());
+    printers.filter(|printer| listed::is_listing(printer))
 }
 
 /// The folders that a search looks in, and what else it names.
@@ -72,10 +102,15 @@ pub(super) fn roots(search: &Command, here: &AbsPath) -> Vec<AbsPath> {
 /// Whether a `find` does nothing itself but run commands that are judged by themselves.
 pub(super) fn only_hands_on(command: &Command) -> bool {
     let runs = |word: &Word| matches!(word.literal(), Some("-exec" | "-execdir"));
-    let acts = |text: &str| matches!(text, "-delete" | "-fls" | "-files0-from" | "-ok" | "-okdir") || text.starts_with("-fprint");
+    let acts = |text: &str| {
+        matches!(text, "-delete" | "-fls" | "-files0-from" | "-ok" | "-okdir") || text.starts_with("-fprint")
+    };
     command.program_name() == Some("find")
         && command.words.iter().any(runs)
-        && command.words.iter().all(|word| word.literal().is_some_and(|text| !acts(text)))
+        && command
+            .words
+            .iter()
+            .all(|word| word.literal().is_some_and(|text| !acts(text)))
 }
 
 /// Whether a `tee` has only devices that keep nothing for its files.
@@ -146,13 +181,21 @@ impl World<'_> {
     ) -> Option<Vec<Handed<'a>>> {
         let is_found = matches!(&access.target, FileTarget::Unknown(source) if source == FOUND);
         let found = searched(analysis, index, command);
+        if let FileTarget::Unknown(source) = &access.target
+            && let Some(own) = loop_of(analysis, index, source)
+        {
+            return self.in_a_loop(analysis, index, own);
+        }
         if !fed::is_fed_name(access) && !is_found {
             return None;
         }
         let here = &self.workspace.cwd;
         let mut out = Vec::new();
         if let Some(search) = found {
-            let follows = |word: &Word| word.literal().is_none_or(|text| matches!(text, "-L" | "-follow" | "-files0-from"));
+            let follows = |word: &Word| {
+                word.literal()
+                    .is_none_or(|text| matches!(text, "-L" | "-follow" | "-files0-from"))
+            };
             if analysis.moved.contains(&index) || search.words.iter().any(follows) || search.files.is_empty() {
                 return None;
             }
@@ -170,7 +213,11 @@ impl World<'_> {
                 parted: Some(listed::parted(command)?),
                 filtered: producers.iter().any(|producer| !listed::is_listing(producer)),
             };
-            if !fed.parted.as_ref().is_some_and(|parted| listed::takes_bare_names(command, parted)) {
+            if !fed
+                .parted
+                .as_ref()
+                .is_some_and(|parted| listed::takes_bare_names(command, parted))
+            {
                 return None;
             }
             for listing in producers.into_iter().filter(|producer| listed::is_listing(producer)) {
@@ -181,6 +228,36 @@ impl World<'_> {
                     }
                     out.push(own);
                 }
+            }
+        }
+        (!out.is_empty() && out.len() <= MOST_FOLDERS).then_some(out)
+    }
+
+    /// Names that a loop goes over, `for f in $(git ls-files)`: each is one word, and no pattern of the shell.
+    fn in_a_loop<'a>(&'a self, analysis: &'a Judged, index: usize, own: &Loop) -> Option<Vec<Handed<'a>>> {
+        let printers = analysis.commands.get(own.words.clone())?;
+        if analysis.moved.contains(&index) || own.words.clone().any(|at| analysis.moved.contains(&at)) {
+            return None;
+        }
+        let mut out = Vec::new();
+        for (at, printer) in own.words.clone().zip(printers) {
+            if !listed::is_listing(printer) {
+                if fed::passes_on(printer) {
+                    continue;
+                }
+                return None;
+            }
+            if fed::has_feeder(printer) || !self.lists_inside(analysis, at, printer) {
+                return None;
+            }
+            for folder in listed::places(printer, &self.workspace.cwd) {
+                let names = self.of_folder(folder, printer, listed::names_of(printer))?;
+                let tree = names.tree;
+                let whole = |name: &String| listed::is_one_word(name, false) && !name.contains(['*', '?', '[']);
+                if may_begin_with_dash(printer, tree) || !tree.files.iter().chain(&tree.folders).all(whole) {
+                    return None;
+                }
+                out.push(names);
             }
         }
         (!out.is_empty() && out.len() <= MOST_FOLDERS).then_some(out)
@@ -215,7 +292,9 @@ impl World<'_> {
             names.take_only(fits);
         }
         let index = self.rules.index();
-        let ids = verbs(access).iter().flat_map(|verb| index.paths(*verb, effect).iter().copied());
+        let ids = verbs(access)
+            .iter()
+            .flat_map(|verb| index.paths(*verb, effect).iter().copied());
         let mut ids: Vec<_> = ids.collect();
         ids.sort_unstable();
         ids.into_iter().find(|id| {
@@ -245,7 +324,10 @@ impl World<'_> {
                 && super::found::stands_there(path, handed.tree)
         });
         let protects = |path: &str| protected::protects(&handed.folder.join(path), switches).is_some();
-        known.into_iter().find(|(path, _)| protects(path)).map(|(_, entry)| entry)
+        known
+            .into_iter()
+            .find(|(path, _)| protects(path))
+            .map(|(_, entry)| entry)
     }
 }
 
@@ -254,7 +336,9 @@ impl World<'_> {
 fn skips_hidden(listing: &Command) -> bool {
     let told = |word: &Word| {
         word.literal().is_none_or(|text| {
-            let long = ["--hidden", "--unrestricted", "--no-ignore"].iter().any(|option| text.starts_with(option));
+            let long = ["--hidden", "--unrestricted", "--no-ignore"]
+                .iter()
+                .any(|option| text.starts_with(option));
             let short = text.starts_with('-') && !text.starts_with("--") && text.contains(['u', '.', 'H']);
             let named = text.starts_with('.') && text.len() > 1 && !text.starts_with("./");
             long || short || named

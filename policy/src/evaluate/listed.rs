@@ -331,7 +331,7 @@ pub(super) fn names_of(command: &Command) -> Fits {
 }
 
 /// Whether a name is one word for `xargs` as it stands; with `whole_lines` blanks part no words.
-fn is_one_word(name: &str, whole_lines: bool) -> bool {
+pub(super) fn is_one_word(name: &str, whole_lines: bool) -> bool {
     let parts = |c: char| {
         let blank = c.is_whitespace() || c.is_control();
         matches!(c, '"' | '\'' | '\\' | '\n') || (blank && !(whole_lines && matches!(c, ' ' | '\t')))
@@ -466,9 +466,12 @@ pub(super) fn wanted(analysis: &Analysis, index: usize, command: &Command, cwd: 
     let mut out: Vec<Wanted> = super::handed::searched(analysis, index, command)
         .into_iter()
         .flat_map(|search| super::handed::roots(search, cwd))
+        .chain(super::handed::looped(analysis, index, command).flat_map(|listing| places(listing, cwd)))
+        .take(MOST_LISTINGS)
         .map(|folder| Wanted { folder, deep: true })
         .collect();
-    let changes = |access: &FileAccess| access.access != Access::Read && matches!(access.target, FileTarget::Unknown(_));
+    let changes =
+        |access: &FileAccess| access.access != Access::Read && matches!(access.target, FileTarget::Unknown(_));
     let fed = fed || command.files.iter().any(changes);
     if !fed && !super::fed::has_feeder(command) {
         return out;
@@ -658,7 +661,10 @@ mod tests {
             ("find . -name '*.ts' -delete", false),
             ("find . -type f -name '*.ts' -exec cat {} +", false),
             ("find . -name '*.ts' -exec grep -q x {} \\; -delete", false),
-            ("find . \\( -name '*.ts' -o -name '*.js' \\) -exec sed -i s/a/b/ {} +", false),
+            (
+                "find . \\( -name '*.ts' -o -name '*.js' \\) -exec sed -i s/a/b/ {} +",
+                false,
+            ),
             ("find . -name '*.ts' -print -o -exec cat {} +", true),
             ("find . -name '*.ts' -o -type f -delete", true),
             ("find . -delete -name '*.ts'", true),

@@ -398,10 +398,16 @@ fn last_is_plain(analysis: &Analysis, index: usize, command: &Command) -> bool {
 
 /// Whether the words of a command call a script or a module of the project: by a path, or as an interpreter's.
 fn is_script(words: &[Word]) -> bool {
-    let Some((program, rest)) = words.split_first().and_then(|(first, rest)| Some((first.literal()?, rest))) else {
+    let Some((program, rest)) = words
+        .split_first()
+        .and_then(|(first, rest)| Some((first.literal()?, rest)))
+    else {
         return false;
     };
-    let ending = |text: &str| text.rsplit_once('.').is_some_and(|(name, end)| !name.is_empty() && SCRIPTS.contains(&end));
+    let ending = |text: &str| {
+        text.rsplit_once('.')
+            .is_some_and(|(name, end)| !name.is_empty() && SCRIPTS.contains(&end))
+    };
     if !told::is_interpreter(program) {
         let programs = program.starts_with('/') || program.contains("/.bin/");
         return ending(program) || (program.contains('/') && !programs);
@@ -423,7 +429,8 @@ fn may_get_more(analysis: &Analysis, index: usize, command: &Command) -> bool {
         Context::Changing(label) => is_feeder(label),
         Context::Script(_) | Context::Substitution(_) | Context::Group(_) => true,
     };
-    let parts = |word: &Word| matches!(word, Word::Dynamic { source, pattern: false } if source.contains(['$', '`', '<']));
+    let parts =
+        |word: &Word| matches!(word, Word::Dynamic { source, pattern: false } if source.contains(['$', '`', '<']));
     analysis.inputs.contains_key(&index)
         || analysis.pipes.iter().any(|pipe| pipe.to.contains(&index))
         || command.files.iter().any(reads)

@@ -441,7 +441,14 @@ fn only_shows_configuration(rest: &[Word]) -> bool {
                 | "--no-includes"
         )
     };
-    let mut rest = texts.into_iter().filter(|text| !place(text));
+    // Another file than git's own.
+    let mut of_file = false;
+    let named = texts.into_iter().filter(|text| {
+        let value = std::mem::replace(&mut of_file, matches!(*text, "-f" | "--file" | "--blob"));
+        !value && !of_file && !text.starts_with("--file=") && !text.starts_with("--blob=")
+    });
+    let named: Vec<&str> = named.collect();
+    let mut rest = named.into_iter().filter(|text| !place(text));
     match rest.next() {
         Some("get" | "list" | "-l" | "--list") => true,
         Some(text) if text.starts_with("--get") => true,

@@ -487,7 +487,15 @@ fn own_words(command: &Command) -> usize {
 }
 
 /// Options of npm that name a program, without their dashes. It takes them with one dash, too, and cut short.
-const OF_NPM: &[&str] = &["browser", "editor", "git", "node-options", "script-shell", "shell", "viewer"];
+const OF_NPM: &[&str] = &[
+    "browser",
+    "editor",
+    "git",
+    "node-options",
+    "script-shell",
+    "shell",
+    "viewer",
+];
 
 /// The values of such options.
 fn told_to_npm(command: &Command) -> Vec<String> {
@@ -497,7 +505,9 @@ fn told_to_npm(command: &Command) -> Vec<String> {
         let Some(option) = word.strip_prefix('-').map(|rest| rest.trim_start_matches('-')) else {
             continue;
         };
-        let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let (name, value) = option
+            .split_once('=')
+            .map_or((option, None), |(name, value)| (name, Some(value)));
         if name.len() > 2 && OF_NPM.iter().any(|own| own.starts_with(name)) {
             out.extend(value.or_else(|| words.peek().copied()).map(str::to_owned));
         }

@@ -30,13 +30,25 @@ struct Written {
     any: bool,
 }
 
+impl Written {
+    /// Whether a file may hold what the line says; what lies in a folder that was written as a whole may, too.
+    fn holds(&self, path: &AbsPath) -> bool {
+        let above = || {
+            self.files
+                .iter()
+                .any(|(folder, holds)| *holds && path.is_within(folder))
+        };
+        self.any && (self.files.get(path).is_some_and(|holds| *holds) || above())
+    }
+}
+
 impl World<'_> {
     /// Commands, by number, that run a file into which the line may have written a command.
     pub(super) fn runs_what_it_wrote(&self, analysis: &Analysis) -> Vec<usize> {
         let mut written = Written::default();
         let mut out = Vec::new();
         for (index, command) in analysis.commands.iter().enumerate() {
-            let runs = |path: &AbsPath| written.files.get(path).is_some_and(|holds| *holds);
+            let runs = |path: &AbsPath| written.holds(path);
             if !written.files.is_empty() && self.run_by(command).any(|path| runs(&path)) {
                 out.push(index);
             }
@@ -86,7 +98,7 @@ impl World<'_> {
             FileTarget::Unknown(_) => false,
         };
         let noted = |access: &FileAccess| match &access.target {
-            FileTarget::Path(path) => written.files.get(path).is_some_and(|holds| *holds),
+            FileTarget::Path(path) => written.holds(path),
             _ => written.any,
         };
         match origins::origin(command) {

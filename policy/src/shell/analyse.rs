@@ -15,12 +15,12 @@ mod wrapped;
 use crate::AbsPath;
 
 use super::{
-    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Opaque, OpaqueReason, Pipe,
+    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Loop, Opaque, OpaqueReason, Pipe,
     ShellContext, Socket, Word, class, constant,
     expand::{self, State, Value},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
-    syntax::{Form, Item, Join, List, Node, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
+    syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
     targets::Files,
     variables,
 };
@@ -383,6 +383,7 @@ impl Walk<'_> {
             ..Value::default()
         };
         let mut hash = words.is_some() && !select;
+        let first = self.analysis.commands.len();
         for word in words.unwrap_or_default() {
             self.raw_word(word, &state)?;
             for field in expand::expand(word, &state, self.context, &mut self.budget)? {
@@ -410,7 +411,18 @@ impl Walk<'_> {
             state.set("REPLY", Value::unknown(), &mut self.budget)?;
         }
         let label = if select { "select" } else { "for" };
+        let printed =
+            matches!(words, Some([RawWord { pieces, .. }]) if matches!(pieces.as_slice(), [Piece::Command { .. }]));
+        let splits = state.variables.contains_key("IFS");
+        let listed = first..self.analysis.commands.len();
         let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
+        if printed && !select && !splits && !effects::may_assign(body, &[variable, "IFS"], &mut self.budget)? {
+            self.analysis.loops.push(Loop {
+                variable: variable.to_owned(),
+                body: listed.end..self.analysis.commands.len(),
+                words: listed,
+            });
+        }
         before.either(after, &mut self.budget)
     }
 

@@ -52,7 +52,10 @@ pub(super) fn place(list: &List, state: &State, context: &ShellContext) -> Optio
         ["pwd"] if node.redirects.is_empty() => state.here(),
         ["git", "rev-parse", "--show-toplevel"] => {
             let where_it_began = !state.elsewhere && state.directories == [context.cwd.clone()];
-            let toplevel = state.toplevel.as_ref().filter(|_| where_it_began && !state.functions.contains("git"))?;
+            let toplevel = state
+                .toplevel
+                .as_ref()
+                .filter(|_| where_it_began && !state.functions.contains("git"))?;
             Value::literal(toplevel.as_str())
         }
         _ => return None,

@@ -324,8 +324,17 @@ impl<'a> Call<'a> {
         }
         let symbolic = shape == Shape::Links && self.parsed.has(&["-s", "--symbolic"]);
         // The text of such a link is read from where the link lies.
-        let in_folder = |field: &&Field| field.text().is_some_and(|text| text.trim_end_matches('/').contains('/'));
-        let placed: Vec<String> = targets.iter().filter(in_folder).filter_map(Field::text).map(str::to_owned).collect();
+        let in_folder = |field: &&Field| {
+            field
+                .text()
+                .is_some_and(|text| text.trim_end_matches('/').contains('/'))
+        };
+        let placed: Vec<String> = targets
+            .iter()
+            .filter(in_folder)
+            .filter_map(Field::text)
+            .map(str::to_owned)
+            .collect();
         let all_placed = symbolic && placed.len() == targets.len();
         for source in &sources {
             let relative = source.text().is_some_and(|text| !text.starts_with(['/', '~']));

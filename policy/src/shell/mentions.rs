@@ -35,7 +35,13 @@ const FILE: &str = include_str!("../../data/mentions.toml");
 
 static MENTIONS: LazyLock<Mentions> = LazyLock::new(|| {
     let raws: Raws = data::read("mentions.toml", FILE);
-    let all = |entries: &[Entry]| entries.iter().flat_map(|entry| data::words(&entry.names)).copied().collect();
+    let all = |entries: &[Entry]| {
+        entries
+            .iter()
+            .flat_map(|entry| data::words(&entry.names))
+            .copied()
+            .collect()
+    };
     Mentions {
         idle: all(&raws.idle),
         prose: all(&raws.prose),
@@ -72,12 +78,18 @@ mod tests {
         for entry in raws.idle.iter().chain(&raws.prose).chain(&raws.runs) {
             assert!(!entry.names.is_empty() && entry.why.len() > 8, "{}", entry.names);
         }
-        assert!(raws.prose.iter().all(|entry| entry.names.split(' ').all(|name| name.starts_with("--"))));
+        assert!(
+            raws.prose
+                .iter()
+                .all(|entry| entry.names.split(' ').all(|name| name.starts_with("--")))
+        );
     }
 
     #[test]
     fn shells_and_what_acts_at_once_are_not_idle() {
-        for name in ["sh", "bash", "su", "reboot", "shutdown", "make", "psql", "env", "python3"] {
+        for name in [
+            "sh", "bash", "su", "reboot", "shutdown", "make", "psql", "env", "python3",
+        ] {
             assert!(!is_idle(name), "{name}");
         }
         assert!(is_idle("curl"));

@@ -8,7 +8,10 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Command, Word, data, globals::{Front, front}};
+use super::{
+    Command, Word, data,
+    globals::{Front, front},
+};
 
 /// What a command does to the contents of what it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +55,9 @@ fn holds(words: &str, word: &str) -> bool {
 /// What a command does to the contents of what it writes; `None`: nobody has said.
 pub(crate) fn origin(command: &Command) -> Option<Origin> {
     // A program of the project under a known name need not be the known one.
-    let name = command.program_name().filter(|name| command.program() == Some(name) || lies_in_the_system(command))?;
+    let name = command
+        .program_name()
+        .filter(|name| command.program() == Some(name) || lies_in_the_system(command))?;
     let verb = verb(name, command.words.get(1..).unwrap_or_default());
     let meets = |entry: &&Entry| {
         let told = |word: &Word| {

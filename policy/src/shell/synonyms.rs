@@ -141,7 +141,9 @@ fn in_other_words(program: &str, all: &mut Vec<Vec<Word>>) {
         let Some(word) = rest.get(*at).and_then(Word::literal) else {
             continue;
         };
-        let next = places.get(number + 1).and_then(|next| Some((*next, rest.get(*next)?.literal()?)));
+        let next = places
+            .get(number + 1)
+            .and_then(|next| Some((*next, rest.get(*next)?.literal()?)));
         let replaced = |name: &str, two: bool| {
             let mut words = rest.clone();
             if let Some((next, _)) = next.filter(|_| two) {
@@ -180,7 +182,9 @@ fn uncut(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
     let entries = about(program, rest);
     let mut all = vec![rest.to_vec()];
     for at in 0..end_of_options(rest) {
-        let Some(word) = rest.get(at).and_then(Word::literal) else { continue };
+        let Some(word) = rest.get(at).and_then(Word::literal) else {
+            continue;
+        };
         let (name, value) = word.find('=').map_or((word, ""), |equals| word.split_at(equals));
         if !name.starts_with("--") || name.len() < 3 {
             continue;
@@ -196,7 +200,9 @@ fn uncut(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
         }
         for option in known {
             for number in 0..all.len() {
-                let Some(mut words) = all.get(number).cloned() else { break };
+                let Some(mut words) = all.get(number).cloned() else {
+                    break;
+                };
                 if let Some(place) = words.get_mut(at) {
                     *place = Word::Literal(format!("{option}{value}"));
                 }
@@ -209,7 +215,10 @@ fn uncut(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
 
 /// With options in other spellings: all of them short, in the first and in the last way, and all of them long.
 fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
-    let groups: Vec<&[&str]> = about(program, rest).iter().flat_map(|entry| entry.same.clone()).collect();
+    let groups: Vec<&[&str]> = about(program, rest)
+        .iter()
+        .flat_map(|entry| entry.same.clone())
+        .collect();
     if groups.is_empty() {
         return Vec::new();
     }
@@ -225,7 +234,9 @@ fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
     for way in ways {
         let mut words = Vec::new();
         for (at, word) in rest.iter().enumerate() {
-            let option = word.literal().filter(|text| at < end && text.starts_with('-') && text.len() > 1);
+            let option = word
+                .literal()
+                .filter(|text| at < end && text.starts_with('-') && text.len() > 1);
             let apart: Vec<String> = match option {
                 None => Vec::new(),
                 Some(text) if group_of(text).is_some() => vec![text.to_owned()],
@@ -233,8 +244,14 @@ fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
                 // Letters that may be joined: each is an option.
                 Some(text) => {
                     let own: Vec<String> = text.chars().skip(1).map(|letter| format!("-{letter}")).collect();
-                    let known = |option: &String| group_of(option).is_some() || option.chars().skip(1).all(|c| listed.contains(c));
-                    if own.len() <= 6 && own.iter().all(known) { own } else { Vec::new() }
+                    let known = |option: &String| {
+                        group_of(option).is_some() || option.chars().skip(1).all(|c| listed.contains(c))
+                    };
+                    if own.len() <= 6 && own.iter().all(known) {
+                        own
+                    } else {
+                        Vec::new()
+                    }
                 }
             };
             if apart.is_empty() {

@@ -433,7 +433,10 @@ fn in_a_terminal(label: &str) -> bool {
     let words: Vec<&str> = words.collect();
     let has = |letter: char, long: &str| {
         words.iter().any(|word| {
-            *word == long || word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter))
+            *word == long
+                || word
+                    .strip_prefix('-')
+                    .is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter))
         })
     };
     let runs = words.iter().any(|word| matches!(*word, "exec" | "run"));
@@ -441,7 +444,9 @@ fn in_a_terminal(label: &str) -> bool {
     match program {
         // It connects both unless it is told not to.
         _ if composes => {
-            let apart = |word: &&str| matches!(*word, "-d" | "--detach") || word.starts_with("--no-") || word.starts_with("--interactive=");
+            let apart = |word: &&str| {
+                matches!(*word, "-d" | "--detach") || word.starts_with("--no-") || word.starts_with("--interactive=")
+            };
             runs && !has('T', "--no-TTY") && !words.iter().any(apart)
         }
         "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => runs && has('i', "--interactive") && has('t', "--tty"),

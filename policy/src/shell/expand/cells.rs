@@ -85,7 +85,10 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
                 weight.budget.spend_text(bytes)?;
                 (value_of(parameter, state, context), parameter.quoted)
             }
-            Piece::Command { list, quoted, .. } => (constant::place(list, state, context).unwrap_or_else(|| constant::output(list)), *quoted),
+            Piece::Command { list, quoted, .. } => (
+                constant::place(list, state, context).unwrap_or_else(|| constant::output(list)),
+                *quoted,
+            ),
             Piece::Process { .. } => {
                 cells.push(Cell::Process);
                 continue;

@@ -81,11 +81,7 @@ impl State {
     /// What `$PWD` is.
     pub(in crate::shell) fn here(&self) -> Value {
         Value {
-            choices: self
-                .directories
-                .iter()
-                .map(|path| Text::plain(path.as_str()))
-                .collect(),
+            choices: self.directories.iter().map(|path| Text::plain(path.as_str())).collect(),
             exact: !self.elsewhere,
             ..Value::default()
         }
