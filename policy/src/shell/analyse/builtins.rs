@@ -284,7 +284,9 @@ impl Walk<'_> {
     /// into, as with any script of the project; but the line itself must not have written it (decision 0052).
     fn stays(&mut self, file: Option<&str>) -> Read<bool> {
         let Some(file) = file else { return Ok(false) };
-        let of_the_project = !file.starts_with(['/', '~', '-']) && !file.split('/').any(|name| name == "..");
+        // A name without a slash is sought on the search path.
+        let of_the_project = file.contains('/')
+            && !file.starts_with(['/', '~', '-']) && !file.split('/').any(|name| name == "..");
         let activates = file.ends_with("/bin/activate") && !file.starts_with(['~', '-']);
         if !of_the_project && !activates {
             return Ok(false);
