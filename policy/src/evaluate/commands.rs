@@ -199,11 +199,16 @@ impl World<'_> {
             self.allow_or_mode(analysis, index, command, subject)
         };
         parts.push(own.through(&seen));
-        let mut patterns = HashSet::new();
+        let (mut patterns, mut unknown) = (HashSet::new(), HashSet::new());
         for access in self.accesses(command) {
             // Thousands of words may be one pattern.
             if let FileTarget::Pattern { folder, pattern } = &access.target
                 && !patterns.insert((folder.clone(), pattern.clone(), access.access, access.redirection))
+            {
+                continue;
+            }
+            if let FileTarget::Unknown(source) = &access.target
+                && !unknown.insert((source.clone(), access.access, access.redirection))
             {
                 continue;
             }
@@ -475,16 +480,14 @@ impl World<'_> {
             CommandClass::FileChange
         } else if command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command) {
             CommandClass::ReadOnly
+        } else if command.program() == Some("tee") && handed::writes_to_devices(command) {
+            CommandClass::ReadOnly
+        } else if command.class == CommandClass::Other && handed::only_hands_on(command) && !self.escapes(command) {
+            // What it runs is judged by itself.
+            CommandClass::ReadOnly
         } else {
             command.class
         };
-        if class == CommandClass::Other && handed::only_hands_on(command) && !self.escapes(command) && !identity {
-            let what = "it looks, and what it runs is judged by itself";
-            return Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, what);
-        }
-        if command.program() == Some("tee") && handed::writes_to_devices(command) {
-            return Part::by_mode(self, ActionClass::ReadOnlyCommand, subject, "it writes to no file");
-        }
         if class == CommandClass::Other {
             return other(&self.what_it_is(command), subject);
         }

@@ -105,7 +105,7 @@ pub(super) fn only_hands_on(command: &Command) -> bool {
     let acts = |text: &str| {
         matches!(text, "-delete" | "-fls" | "-files0-from" | "-ok" | "-okdir") || text.starts_with("-fprint")
     };
-    command.program_name() == Some("find")
+    command.program() == Some("find")
         && command.words.iter().any(runs)
         && command
             .words

@@ -451,7 +451,7 @@ fn told(command: &Command) -> Vec<String> {
         };
         // The words of the program behind a wrapper are looked at where that is judged.
         let own = own_words(command).saturating_sub(verbs.len());
-        let texts = rest.get(..own).unwrap_or(rest);
+        let texts = rest.get(..=own).unwrap_or(rest);
         out.extend(
             texts
                 .iter()

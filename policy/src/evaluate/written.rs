@@ -6,7 +6,7 @@
 //!
 //! It does not look into files, and knows only shells and programs that are named by their path.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use crate::{
     AbsPath,
@@ -21,24 +21,35 @@ use super::world::World;
 /// Programs that run the file they are given as a shell script.
 const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "sh", "source", "zsh"];
 
-/// What the commands of a line have written so far.
+/// Most files that are remembered; of more, each may be one.
+const MOST_FILES: usize = 256;
+
+/// The files of a line so far that may hold what the line says.
 #[derive(Default)]
 struct Written {
-    /// Whether a file may hold what the line says.
-    files: HashMap<AbsPath, bool>,
-    /// Some file may, or one of which the name is not known.
+    files: HashSet<AbsPath>,
+    /// There is one, perhaps one of which the name is not known.
     any: bool,
+    /// There are more than are remembered.
+    many: bool,
 }
 
 impl Written {
-    /// Whether a file may hold what the line says; what lies in a folder that was written as a whole may, too.
+    /// Whether a file may; what lies in a folder that was written as a whole may, too.
     fn holds(&self, path: &AbsPath) -> bool {
-        let above = || {
-            self.files
-                .iter()
-                .any(|(folder, holds)| *holds && path.is_within(folder))
-        };
-        self.any && (self.files.get(path).is_some_and(|holds| *holds) || above())
+        let mut above = Some(path.clone());
+        while let Some(own) = above.filter(|_| self.any && !self.many) {
+            if self.files.contains(&own) {
+                return true;
+            }
+            above = own.parent();
+        }
+        self.many
+    }
+
+    /// Whether something in a folder may.
+    fn holds_below(&self, folder: &AbsPath) -> bool {
+        self.many || self.files.iter().any(|file| file.is_within(folder))
     }
 }
 
@@ -48,8 +59,7 @@ impl World<'_> {
         let mut written = Written::default();
         let mut out = Vec::new();
         for (index, command) in analysis.commands.iter().enumerate() {
-            let runs = |path: &AbsPath| written.holds(path);
-            if !written.files.is_empty() && self.run_by(command).any(|path| runs(&path)) {
+            if written.any && self.run_by(command).any(|path| written.holds(&path)) {
                 out.push(index);
             }
             self.note(&mut written, analysis, index, command);
@@ -76,15 +86,21 @@ impl World<'_> {
             return;
         }
         let holds = self.holds_text_of_the_line(written, analysis, index, command);
-        for access in command.files.iter().filter(writes) {
-            let holds = holds || access.redirection;
+        for access in command
+            .files
+            .iter()
+            .filter(writes)
+            .filter(|access| holds || access.redirection)
+        {
             match &access.target {
                 FileTarget::Path(path) => {
-                    let device = path.as_str().starts_with("/dev/");
-                    written.any |= holds && !device;
-                    *written.files.entry(path.clone()).or_default() |= holds;
+                    written.any = true;
+                    written.many |= written.files.len() >= MOST_FILES;
+                    if !written.many {
+                        written.files.insert(path.clone());
+                    }
                 }
-                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => written.any |= holds,
+                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => written.any = true,
             }
         }
     }
@@ -101,15 +117,23 @@ impl World<'_> {
             FileTarget::Path(path) => written.holds(path),
             _ => written.any,
         };
+        // `cp <(…) a.sh`, `cp "$X" a.sh`.
+        if command
+            .words
+            .iter()
+            .any(|word| matches!(word, Word::Dynamic { pattern: false, .. }))
+        {
+            return origins::origin(command) != Some(Origin::Kept);
+        }
         match origins::origin(command) {
             Some(Origin::Kept) => false,
             Some(Origin::Copied) => {
                 // What lies in a folder may have been written there.
                 let folder = |access: &FileAccess| match &access.target {
-                    FileTarget::Path(path) => written.files.iter().any(|(file, holds)| *holds && file.is_within(path)),
+                    FileTarget::Path(path) => written.holds_below(path),
                     _ => false,
                 };
-                let known = reads().all(|access| inside(access) && !noted(access) && !(written.any && folder(access)));
+                let known = reads().all(|access| inside(access) && !noted(access) && !folder(access));
                 reads().next().is_none() || !known
             }
             Some(Origin::Made) => {

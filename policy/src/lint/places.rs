@@ -101,10 +101,13 @@ fn deletes(words: &str) -> Option<(Code, String, String)> {
     let mut parts = words.split(' ');
     let program = parts.next()?.rsplit('/').next()?;
     let operands: Vec<&str> = parts.filter(|word| !word.starts_with('-')).collect();
-    let open = operands.first().is_some_and(|word| word.trim_matches(['*', '.', '/']).is_empty());
+    let open = operands
+        .first()
+        .is_some_and(|word| word.trim_matches(['*', '.', '/']).is_empty());
     (DELETERS.contains(&program) && open).then(|| {
         let reason = format!("the rule allows `{program}` to delete every file and folder of the workspace");
-        let fix = format!("name what is made again anyway, such as `Bash({program} -rf dist)`, or the folder that is meant");
+        let fix =
+            format!("name what is made again anyway, such as `Bash({program} -rf dist)`, or the folder that is meant");
         (Code::WholeProject, reason, fix)
     })
 }

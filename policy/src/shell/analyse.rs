@@ -413,10 +413,11 @@ impl Walk<'_> {
         let label = if select { "select" } else { "for" };
         let printed =
             matches!(words, Some([RawWord { pieces, .. }]) if matches!(pieces.as_slice(), [Piece::Command { .. }]));
-        let splits = state.variables.contains_key("IFS");
+        // A function could give the variable another value.
+        let plain = !state.variables.contains_key("IFS") && state.functions.is_empty() && !state.sourced;
         let listed = first..self.analysis.commands.len();
         let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
-        if printed && !select && !splits && !effects::may_assign(body, &[variable, "IFS"], &mut self.budget)? {
+        if printed && !select && plain && !effects::may_assign(body, &[variable, "IFS"], &mut self.budget)? {
             self.analysis.loops.push(Loop {
                 variable: variable.to_owned(),
                 body: listed.end..self.analysis.commands.len(),

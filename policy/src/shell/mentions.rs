@@ -61,11 +61,14 @@ pub(crate) fn is_idle(program: &str) -> bool {
     MENTIONS.idle.contains(program)
 }
 
-/// Whether a word of a command is a text for people or for a search: the value of such an option.
+/// Whether a word of a command is a text for people or for a search: the value of such an option. A single word behind one may
+/// be what follows an option without a value (`--name git push`).
 pub(crate) fn is_prose(before: Option<&Word>, word: &Word) -> bool {
     let of_option = |text: &str| MENTIONS.prose.contains(text);
     let attached = word.literal().and_then(|text| text.split_once('='));
-    attached.is_some_and(|(option, _)| of_option(option)) || before.and_then(Word::literal).is_some_and(of_option)
+    let several = word.literal().is_some_and(|text| text.contains(char::is_whitespace));
+    attached.is_some_and(|(option, _)| of_option(option))
+        || (several && before.and_then(Word::literal).is_some_and(of_option))
 }
 
 #[cfg(test)]
@@ -104,5 +107,6 @@ mod tests {
         assert!(is_prose(None, &word("--grep=ssh works")));
         assert!(!is_prose(Some(&word("-e")), &word("ssh works")));
         assert!(!is_prose(Some(&word("--exec")), &word("ssh works")));
+        assert!(!is_prose(Some(&word("--name")), &word("git")));
     }
 }

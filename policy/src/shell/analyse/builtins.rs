@@ -285,8 +285,8 @@ impl Walk<'_> {
     fn stays(&mut self, file: Option<&str>) -> Read<bool> {
         let Some(file) = file else { return Ok(false) };
         // A name without a slash is sought on the search path.
-        let of_the_project = file.contains('/')
-            && !file.starts_with(['/', '~', '-']) && !file.split('/').any(|name| name == "..");
+        let of_the_project =
+            file.contains('/') && !file.starts_with(['/', '~', '-']) && !file.split('/').any(|name| name == "..");
         let activates = file.ends_with("/bin/activate") && !file.starts_with(['~', '-']);
         if !of_the_project && !activates {
             return Ok(false);
