@@ -483,8 +483,8 @@ impl World<'_> {
         } else if command.program() == Some("tee") && handed::writes_to_devices(command) {
             CommandClass::ReadOnly
         } else if command.class == CommandClass::Other && handed::only_hands_on(command) && !self.escapes(command) {
-            // What it runs is judged by itself.
-            CommandClass::ReadOnly
+            // What it runs is judged by itself: an edit of the files that it finds, where it runs one.
+            CommandClass::FileChange
         } else {
             command.class
         };

@@ -116,6 +116,7 @@ fn simple_command(dice: &mut Dice) -> String {
         53 => "echo x > $X".to_owned(),
         54 => "echo x > $X/.git/hooks/a".to_owned(),
         55 => format!("npm test --prefix={}", dice.of(&["src", "../x"])),
+        56 => format!("rm --recursive --force {one}"),
         57 => format!("rm -r {one}"),
         64 => "npm --silent run build".to_owned(),
         65 => "npm -w a run build".to_owned(),
