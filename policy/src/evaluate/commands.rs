@@ -478,9 +478,9 @@ impl World<'_> {
         // `tee` writes its operands and does nothing else.
         let class = if command.program() == Some("tee") && !command.files.is_empty() {
             CommandClass::FileChange
-        } else if command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command) {
-            CommandClass::ReadOnly
-        } else if command.program() == Some("tee") && handed::writes_to_devices(command) {
+        } else if (command.program() == Some("tee") && handed::writes_to_devices(command))
+            || (command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command))
+        {
             CommandClass::ReadOnly
         } else if command.class == CommandClass::Other && handed::only_hands_on(command) && !self.escapes(command) {
             // What it runs is judged by itself: an edit of the files that it finds, where it runs one.

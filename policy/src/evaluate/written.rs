@@ -28,6 +28,8 @@ const MOST_FILES: usize = 256;
 #[derive(Default)]
 struct Written {
     files: HashSet<AbsPath>,
+    /// Those of them that may be folders: a redirection writes none.
+    folders: HashSet<AbsPath>,
     /// There is one, perhaps one of which the name is not known.
     any: bool,
     /// There are more than are remembered.
@@ -37,14 +39,14 @@ struct Written {
 impl Written {
     /// Whether a file may; what lies in a folder that was written as a whole may, too.
     fn holds(&self, path: &AbsPath) -> bool {
-        let mut above = Some(path.clone());
-        while let Some(own) = above.filter(|_| self.any && !self.many) {
-            if self.files.contains(&own) {
+        let mut above = path.parent();
+        while let Some(folder) = above.filter(|_| self.any && !self.many) {
+            if self.folders.contains(&folder) {
                 return true;
             }
-            above = own.parent();
+            above = folder.parent();
         }
-        self.many
+        self.many || self.files.contains(path)
     }
 
     /// Whether something in a folder may.
@@ -96,6 +98,9 @@ impl World<'_> {
                 FileTarget::Path(path) => {
                     written.any = true;
                     written.many |= written.files.len() >= MOST_FILES;
+                    if !written.many && !access.redirection {
+                        written.folders.insert(path.clone());
+                    }
                     if !written.many {
                         written.files.insert(path.clone());
                     }

@@ -213,6 +213,9 @@ fn uncut(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
     all.split_off(1)
 }
 
+/// Which of the spellings of an option is taken.
+type Way = fn(&[&'static str]) -> Option<&'static str>;
+
 /// With options in other spellings: all of them short, in the first and in the last way, and all of them long.
 fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
     let groups: Vec<&[&str]> = about(program, rest)
@@ -224,7 +227,7 @@ fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
     }
     let listed = letters(program);
     let group_of = |option: &str| groups.iter().find(|group| group.contains(&option));
-    let ways: [fn(&[&'static str]) -> Option<&'static str>; 3] = [
+    let ways: [Way; 3] = [
         |group| group.iter().find(|option| !option.starts_with("--")).copied(),
         |group| group.iter().rev().find(|option| !option.starts_with("--")).copied(),
         |group| group.iter().find(|option| option.starts_with("--")).copied(),
