@@ -32,7 +32,7 @@ impl AbsPath {
         if !text.starts_with('/') || text.contains('\0') {
             return Err(NotAbsolute(text.to_owned()));
         }
-        if is_plain(text) {
+        if text.get(1..).is_some_and(is_plain) {
             return Ok(Self(text.into()));
         }
         let mut kept = String::with_capacity(text.len());
@@ -62,11 +62,14 @@ impl AbsPath {
     #[must_use]
     pub fn join(&self, text: &str) -> Self {
         let text = text.split('\0').next().unwrap_or_default();
-        let whole = if text.starts_with('/') {
-            text.to_owned()
-        } else {
-            format!("{}/{text}", self.0)
-        };
+        if text.starts_with('/') {
+            return Self::parse(text).unwrap_or_else(|_| Self::root());
+        }
+        let front = if &*self.0 == "/" { "" } else { &*self.0 };
+        let whole = [front, "/", text].concat();
+        if is_plain(text) {
+            return Self(whole.into());
+        }
         Self::parse(&whole).unwrap_or_else(|_| Self::root())
     }
 
@@ -119,10 +122,9 @@ impl AbsPath {
     }
 }
 
-/// Whether nothing has to be taken out of an absolute path.
+/// Whether nothing has to be taken out of a path that does not begin with a slash.
 fn is_plain(text: &str) -> bool {
-    text.get(1..)
-        .is_some_and(|rest| rest.split('/').all(|segment| !matches!(segment, "" | "." | "..")))
+    text.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
 }
 
 impl fmt::Display for AbsPath {
@@ -164,6 +166,9 @@ mod tests {
         assert_eq!(p("/w").join("../x").as_str(), "/x");
         assert_eq!(p("/w").join("/etc/passwd").as_str(), "/etc/passwd");
         assert_eq!(p("/w").join("a\0b").as_str(), "/w/a");
+        assert_eq!(AbsPath::root().join("a/b").as_str(), "/a/b");
+        assert_eq!(p("/w").join("a//b/").as_str(), "/w/a/b");
+        assert_eq!(p("/w").join("").as_str(), "/w");
         assert_eq!(p("/w").parent(), Some(AbsPath::root()));
         assert_eq!(AbsPath::root().parent(), None);
     }
