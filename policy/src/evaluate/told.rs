@@ -188,10 +188,10 @@ impl World<'_> {
             told.push(line.to_owned());
         }
         let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
-        if line.contains("<<") && acts::is_console(command) {
+        if acts::is_console(command) && line.contains("<<") {
             told.extend(console_commands(line));
         }
-        if line.contains("<<") && is(SHELLS_INSIDE) {
+        if is(SHELLS_INSIDE) && line.contains("<<") {
             told.extend(line.lines().skip(1).take(MAX_PLACES).map(|text| text.trim().to_owned()));
         }
         if told.is_empty() {
@@ -328,17 +328,16 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
 /// Whether its program text comes from a here-document of the line, or a here-string.
 fn is_fed(line: &str, command: &Command) -> bool {
     let names_input = || words(command).any(|word| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0"));
-    interpreter(command) && line.contains("<<") && (names_input() || words(command).all(|word| word.starts_with('-')))
+    interpreter(command) && (names_input() || words(command).all(|word| word.starts_with('-'))) && line.contains("<<")
 }
 
 /// Whether all of the line is looked through for what a command is told on its input.
 pub(super) fn looks_through_line(line: &str, command: &Command) -> bool {
     let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
-    if patches || !line.contains("<<") {
-        return patches;
-    }
     let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
-    acts::is_console(command) || is(SHELLS_INSIDE) || is_fed(line, command)
+    // The line is looked at last: it may be long, and hold thousands of commands.
+    let reads_it = acts::is_console(command) || is(SHELLS_INSIDE);
+    patches || reads_it && line.contains("<<") || is_fed(line, command)
 }
 
 /// What the lines of a here-document run, if a program reads its own commands from it.
@@ -445,13 +444,14 @@ fn told(command: &Command) -> Vec<String> {
         }
     }
     for (_, verbs) in RUNNERS.iter().filter(|(name, _)| *name == program) {
-        let rest: Vec<&str> = words(command).collect();
-        let Some(rest) = rest.strip_prefix(*verbs) else {
+        let mut rest = words(command);
+        if !verbs.iter().all(|verb| rest.next() == Some(*verb)) {
             continue;
-        };
+        }
+        let rest: Vec<&str> = rest.collect();
         // The words of the program behind a wrapper are looked at where that is judged.
         let own = own_words(command).saturating_sub(verbs.len());
-        let texts = rest.get(..=own).unwrap_or(rest);
+        let texts = rest.get(..=own).unwrap_or(&rest);
         out.extend(
             texts
                 .iter()
