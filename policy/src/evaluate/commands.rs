@@ -70,8 +70,9 @@ impl World<'_> {
         let analysis = Judged::of(self.analyse(line), &self.workspace);
         let mut parts = Vec::new();
         let mut work = work::BUDGET;
+        let documents = line.contains("<<");
         for (index, command) in analysis.commands.iter().enumerate() {
-            match work.checked_sub(work::of(line, command)) {
+            match work.checked_sub(work::of(line, documents, command)) {
                 Some(left) => {
                     work = left;
                     self.judge_command(line, &analysis, index, command, &mut parts);

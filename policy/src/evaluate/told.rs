@@ -332,12 +332,11 @@ fn is_fed(line: &str, command: &Command) -> bool {
 }
 
 /// Whether all of the line is looked through for what a command is told on its input.
-pub(super) fn looks_through_line(line: &str, command: &Command) -> bool {
+pub(super) fn looks_through_line(line: &str, documents: bool, command: &Command) -> bool {
     let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
     let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
-    // The line is looked at last: it may be long, and hold thousands of commands.
     let reads_it = acts::is_console(command) || is(SHELLS_INSIDE);
-    patches || reads_it && line.contains("<<") || is_fed(line, command)
+    patches || documents && (reads_it || is_fed(line, command))
 }
 
 /// What the lines of a here-document run, if a program reads its own commands from it.

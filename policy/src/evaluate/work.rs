@@ -27,13 +27,13 @@ const PATH: usize = 150;
 /// What a letter costs of a text in which commands and files are looked for.
 const LETTER: usize = 16;
 
-/// What a command costs.
-pub(super) fn of(line: &str, command: &Command) -> usize {
+/// What a command costs. `documents`: whether the line has here-documents at all; it is long, and asked about for each command.
+pub(super) fn of(line: &str, documents: bool, command: &Command) -> usize {
     let targets = command.files.iter().map(|access| match &access.target {
         FileTarget::Pattern { .. } => PATTERN,
         FileTarget::Path(_) | FileTarget::Unknown(_) => PATH,
     });
-    let told = match told::looks_through_line(line, command) {
+    let told = match told::looks_through_line(line, documents, command) {
         true => line.len(),
         false => 0,
     };
@@ -60,7 +60,11 @@ mod tests {
             home: None,
         };
         let analysis = shell::analyse(line, &context, Limits::default());
-        analysis.commands.iter().map(|command| of(line, command)).sum()
+        analysis
+            .commands
+            .iter()
+            .map(|command| of(line, line.contains("<<"), command))
+            .sum()
     }
 
     #[test]
