@@ -281,7 +281,7 @@ impl Walk<'_> {
     }
 
     /// Whether a sourced file is one of the project that leaves the shell in its folder. What such a file does is not looked
-    /// into, as with any script of the project; but the line itself must not have written it (decision 0052).
+    /// into, as with any script of the project; but the line itself must not have written it (decision 0053).
     fn stays(&mut self, file: Option<&str>) -> Read<bool> {
         let Some(file) = file else { return Ok(false) };
         // A name without a slash is sought on the search path.
