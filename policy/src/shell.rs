@@ -23,6 +23,7 @@ pub(crate) mod globals;
 mod hidden;
 pub(crate) mod inert;
 mod options;
+mod outside;
 mod own;
 mod programs;
 mod quote;
@@ -116,6 +117,22 @@ pub struct Command {
     /// What the line says of its input, if it is a program that obeys commands of its own language there, such as `psql`;
     /// empty otherwise. What comes from files or from other programs is not part of it.
     pub told: String,
+    /// Files that its words name, of which the tables do not say what it does with them; as far as they can be outside of the
+    /// workspace, or are protected and written.
+    pub named: Vec<Named>,
+}
+
+/// A file that a word names, of a command of which it is not known what it does with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// What of the word names it.
+    pub text: String,
+    /// Which; unknown where there are more words than are looked at.
+    pub target: FileTarget,
+    /// As in [`FileAccess::through`].
+    pub through: Option<Vec<AbsPath>>,
+    /// The command says by an option that it writes it, or it lies in a folder of git.
+    pub written: bool,
 }
 
 impl Command {
@@ -133,6 +150,7 @@ impl Command {
             class: CommandClass::Other,
             remote: false,
             told: String::new(),
+            named: Vec::new(),
         }
     }
 

@@ -225,6 +225,9 @@ impl World<'_> {
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
+        if let Reach::Wildcard(_) = reach {
+            parts.extend(self.judge_outside(command).into_iter().map(|part| part.through(&seen)));
+        }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         let named = self.judge_named_hosts(line, analysis, index, command);
         parts.extend(named.into_iter().map(|part| part.through(&seen)));
