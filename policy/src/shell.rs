@@ -9,6 +9,7 @@
 
 pub(crate) mod acts;
 mod analyse;
+pub(crate) mod changes;
 mod class;
 mod commits;
 mod constant;
@@ -250,6 +251,12 @@ impl Command {
     #[must_use]
     pub fn is_plain_wrapper(&self) -> bool {
         self.program().is_some_and(class::is_plain_wrapper)
+    }
+
+    /// Whether it runs another program by a subcommand, and that is not what its program is for: `cargo watch`, `ip netns exec`.
+    #[must_use]
+    pub fn needs_own_rule(&self) -> bool {
+        class::needs_own_rule(&self.words)
     }
 
     /// Whether its program is known to run the program or script among its arguments.

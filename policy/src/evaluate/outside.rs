@@ -26,7 +26,10 @@ impl World<'_> {
             return Vec::new();
         }
         let named = command.named.iter().filter_map(|named| self.judge_outside_file(named));
-        named.filter(|part| part.verdict != Verdict::Allow).take(MOST_PARTS).collect()
+        named
+            .filter(|part| part.verdict != Verdict::Allow)
+            .take(MOST_PARTS)
+            .collect()
     }
 
     fn judge_outside_file(&self, named: &Named) -> Option<Part> {

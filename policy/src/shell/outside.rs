@@ -39,6 +39,8 @@ struct RawPlaces {
 #[serde(deny_unknown_fields)]
 struct RawNames {
     names: String,
+    #[serde(default)]
+    later: bool,
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
     why: String,
 }
@@ -81,10 +83,21 @@ struct Special {
     texts: &'static [&'static str],
 }
 
+/// What an option says of the file that is its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// Nothing.
+    No,
+    /// It is filled, perhaps only later: `--prefix=/usr/local`.
+    Later,
+    /// It is written.
+    Now,
+}
+
 struct Table {
     trees: Vec<AbsPath>,
     harmless: Vec<&'static str>,
-    outputs: HashSet<&'static str>,
+    outputs: HashMap<&'static str, Written>,
     programs: HashMap<&'static str, Vec<&'static Special>>,
 }
 
@@ -114,8 +127,13 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table {
         trees: trees.into_iter().map(|tree| AbsPath::root().join(tree)).collect(),
         harmless: words(&raws.harmless.iter().map(|raw| &raw.paths).collect::<Vec<_>>()),
-        outputs: words(&raws.output.iter().map(|raw| &raw.names).collect::<Vec<_>>())
-            .into_iter()
+        outputs: raws
+            .output
+            .iter()
+            .flat_map(|raw| {
+                let written = if raw.later { Written::Later } else { Written::Now };
+                data::words(&raw.names).iter().map(move |name| (*name, written))
+            })
             .collect(),
         programs,
     }
@@ -134,7 +152,8 @@ impl Specials {
             .filter(|text| !text.starts_with('-'))
             .take(3)
             .collect();
-        let meant = |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(|verb| verbs.contains(verb));
+        let meant =
+            |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(|verb| verbs.contains(verb));
         let entries = TABLE.programs.get(name).into_iter().flatten();
         Self {
             entries: entries.filter(meant).copied().collect(),
@@ -157,7 +176,11 @@ impl Specials {
         }
         let letters = word.strip_prefix('-').unwrap_or_default();
         let joined = letters.len() > 1 && letters.chars().all(|c| c.is_ascii_alphabetic());
-        joined && letters.chars().next_back().is_some_and(|last| self.is_text(&format!("-{last}")))
+        joined
+            && letters
+                .chars()
+                .next_back()
+                .is_some_and(|last| self.is_text(&format!("-{last}")))
     }
 
     /// Whether a word is an option and its text in one: `--message=x`, `-mx`.
@@ -172,13 +195,13 @@ impl Specials {
 }
 
 /// Whether the name of an option says that its value is written: `--coverage-out`, `-test.coverprofile`, `--outDir`.
-fn writes(option: &str) -> bool {
-    if TABLE.outputs.contains(option) {
-        return true;
+fn writes(option: &str) -> Written {
+    if let Some(written) = TABLE.outputs.get(option) {
+        return *written;
     }
     let bare = option.trim_start_matches('-');
     if bare.len() < 3 || bare.len() == option.len() {
-        return false;
+        return Written::No;
     }
     let mut part = String::new();
     let mut parts = Vec::new();
@@ -190,11 +213,18 @@ fn writes(option: &str) -> bool {
             part.push(c.to_ascii_lowercase());
         }
     }
-    parts.iter().any(|part| TABLE.outputs.contains(part.as_str()))
+    let mut meant = parts.iter().filter_map(|part| TABLE.outputs.get(part.as_str()));
+    meant.next().copied().unwrap_or(Written::No)
 }
 
 /// Files that words of a command name, beside those that `touched` says already.
-pub(super) fn named(name: &str, arguments: &[Field], touched: &[FileAccess], state: &State, context: &ShellContext) -> Vec<Named> {
+pub(super) fn named(
+    name: &str,
+    arguments: &[Field],
+    touched: &[FileAccess],
+    state: &State,
+    context: &ShellContext,
+) -> Vec<Named> {
     if state.remote {
         return Vec::new();
     }
@@ -207,7 +237,9 @@ pub(super) fn named(name: &str, arguments: &[Field], touched: &[FileAccess], sta
     let own = match wrappers::resolve(name, &words) {
         Some((wrapper, start)) => {
             let found = wrappers::unwrap(wrapper, &words, start);
-            found.program.map_or(arguments.len(), |program| program.saturating_sub(from))
+            found
+                .program
+                .map_or(arguments.len(), |program| program.saturating_sub(from))
         }
         None => arguments.len(),
     };
@@ -281,9 +313,9 @@ impl Search<'_> {
             // What is known of it: `/home/dev/$X`, `--out=$HOME/$X`.
             let source = field.source.trim_start_matches('"');
             let source = match self.context.home.as_ref() {
-                Some(home) if !self.state.variables.contains_key("HOME") => {
-                    source.replace("${HOME}", home.as_str()).replace("$HOME/", &format!("{home}/"))
-                }
+                Some(home) if !self.state.variables.contains_key("HOME") => source
+                    .replace("${HOME}", home.as_str())
+                    .replace("$HOME/", &format!("{home}/")),
                 _ => source.to_owned(),
             };
             let end = source.find(['$', '`', '"', '\'', '\\', '*', '?', '[', '{', '<', '>']);
@@ -305,8 +337,8 @@ impl Search<'_> {
             _ if option_itself => word.get(..2).filter(|_| !word.starts_with("--")),
             _ => option,
         };
-        let written = option.is_some_and(writes);
-        if !(written || word.contains(['/', '~']) || word.contains("..")) {
+        let written = option.map_or(Written::No, writes);
+        if !(written != Written::No || word.contains(['/', '~']) || word.contains("..")) {
             return;
         }
         if word.contains(char::is_whitespace) {
@@ -314,7 +346,11 @@ impl Search<'_> {
             return;
         }
         let setting = !option_itself && option.is_none() && self.special.any(|entry| entry.settings);
-        if setting && word.split_once('=').is_some_and(|(name, _)| super::reader::is_name(name)) {
+        if setting
+            && word
+                .split_once('=')
+                .is_some_and(|(name, _)| super::reader::is_name(name))
+        {
             return;
         }
         let operand = !option_itself && option.is_none();
@@ -324,7 +360,7 @@ impl Search<'_> {
     }
 
     /// A word with blanks is a text, unless it begins as a path does and has more of one behind the blank.
-    fn with_blanks(&mut self, word: &str, is_option: bool, written: bool) {
+    fn with_blanks(&mut self, word: &str, is_option: bool, written: Written) {
         if self.git {
             return;
         }
@@ -332,14 +368,17 @@ impl Search<'_> {
             Some((_, value)) if is_option => (value, true),
             _ => (word, false),
         };
-        let ends_as_path = value.rsplit(char::is_whitespace).next().is_some_and(|last| last.contains('/'));
+        let ends_as_path = value
+            .rsplit(char::is_whitespace)
+            .next()
+            .is_some_and(|last| last.contains('/'));
         if value.starts_with(['/', '~']) && (sure || ends_as_path) {
             self.path(value, false, written);
         }
     }
 
     /// A piece of a word between commas.
-    fn part(&mut self, part: &str, operand: bool, written: bool) {
+    fn part(&mut self, part: &str, operand: bool, written: Written) {
         if let Some(at) = part.find("file:")
             && let Some(path) = part.get(at..).and_then(file_of)
         {
@@ -377,7 +416,11 @@ impl Search<'_> {
                 front.contains('@') || (self.special.any(|entry| entry.colon) && !front.starts_with('-'))
             }
             Some('=') => {
-                let key = front.trim_end_matches('=').rsplit(['=', ':']).next().unwrap_or_default();
+                let key = front
+                    .trim_end_matches('=')
+                    .rsplit(['=', ':'])
+                    .next()
+                    .unwrap_or_default();
                 self.special.any(|entry| entry.keys.contains(&key))
             }
             _ => false,
@@ -385,7 +428,7 @@ impl Search<'_> {
     }
 
     /// A piece of a word that may be a path.
-    fn token(&mut self, token: &str, first: bool, operand: bool, written: bool) {
+    fn token(&mut self, token: &str, first: bool, operand: bool, written: Written) {
         if !first || !token.starts_with(['-', '+']) {
             self.path(token, operand, written);
             return;
@@ -397,19 +440,19 @@ impl Search<'_> {
         if token.starts_with("--") {
             return;
         }
-        // `-o/home/x`, `-o../x`, `-Wl/x`: behind the letter, or the letters.
+        // `-o/home/x`, `-o../x`; and `-xzf/home/x`, but not the folder in `-obuild/tmp/x`.
         let letters = token.strip_prefix('-').unwrap_or_default();
-        let glued = letters.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
-        if glued.len() < letters.len() && glued.starts_with(['/', '~', '.']) {
-            self.path(glued, operand, written);
+        let glued = letters.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        if (2..=3).contains(&(letters.len() - glued.len())) && glued.starts_with(['/', '~']) {
+            self.path(glued, operand, Written::No);
         }
         let behind_one = letters.char_indices().nth(1).and_then(|(at, _)| letters.get(at..));
-        if let Some(rest) = behind_one.filter(|rest| rest.contains('/') && *rest != glued) {
+        if let Some(rest) = behind_one.filter(|rest| rest.contains(['/', '.'])) {
             self.path(rest, operand, written);
         }
     }
 
-    fn path(&mut self, text: &str, operand: bool, written: bool) {
+    fn path(&mut self, text: &str, operand: bool, written: Written) {
         let goes_up = text.split('/').any(|segment| segment == "..");
         let anchored = match text.strip_prefix('~') {
             None if text.starts_with('/') => Some(text.to_owned()),
@@ -436,19 +479,27 @@ impl Search<'_> {
             };
             let protected = || protected::protects(path, protected::Switches::default()).is_some();
             // A hook of git's is no operand of anything that only looks.
-            let in_git = operand && path.parent().is_some_and(|folder| folder.segments().any(|name| name == ".git"));
+            let in_git = operand
+                && path
+                    .parent()
+                    .is_some_and(|folder| folder.segments().any(|name| name == ".git"));
             let here = path.is_within(&self.context.cwd);
             let through = access.through.as_ref().is_none_or(|left| !left.is_empty());
-            let outside = (anchored.is_some() && (is_in_a_tree(path) || written)) || goes_up;
-            let counts = (outside && (!here || through)) || ((written || in_git) && protected());
+            let outside = (anchored.is_some() && (is_in_a_tree(path) || written == Written::Now)) || goes_up;
+            let counts = (outside && (!here || through)) || ((written != Written::No || in_git) && protected());
             let again = self.judged.contains(path.as_str()) || is_harmless(path);
-            let noted = self.found.iter().rev().take(8).any(|named| named.target == access.target);
+            let noted = self
+                .found
+                .iter()
+                .rev()
+                .take(8)
+                .any(|named| named.target == access.target);
             if counts && !again && !noted {
                 self.found.push(Named {
                     text: text.to_owned(),
                     target: access.target.clone(),
                     through: access.through.clone(),
-                    written: written || in_git,
+                    written: written != Written::No || in_git,
                 });
             }
         }
@@ -483,6 +534,152 @@ fn is_harmless(path: &AbsPath) -> bool {
     targets::is_device(text)
         || TABLE.harmless.iter().any(|own| match own.strip_suffix('*') {
             Some(begin) => text.starts_with(begin),
-            None => text.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+            None => text
+                .strip_prefix(own)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::{self, Limits};
+
+    #[test]
+    fn each_entry_has_words_and_a_reason() {
+        let raws: Raws = data::read("outside.toml", FILE);
+        for raw in raws.tree.iter().chain(&raws.harmless) {
+            assert!(
+                raw.paths.split_whitespace().all(|path| path.starts_with('/')),
+                "{}",
+                raw.paths
+            );
+            assert!(raw.why.len() > 5, "{}", raw.paths);
+        }
+        for raw in &raws.output {
+            assert!(!raw.names.is_empty() && raw.why.len() > 5, "{}", raw.names);
+        }
+        for raw in &raws.program {
+            let options = raw.texts.split_whitespace().all(|option| option.starts_with('-'));
+            assert!(options && raw.why.len() > 5, "{}", raw.names);
+        }
+    }
+
+    /// What the words of the first command name.
+    fn named(line: &str) -> Vec<String> {
+        let home = AbsPath::root().join("home/dev");
+        let context = ShellContext {
+            cwd: home.join("proj"),
+            home: Some(home),
+        };
+        let analysis = shell::analyse(line, &context, Limits::default());
+        let named = analysis.commands.into_iter().next().map(|command| command.named);
+        let shown = |named: Named| match named.target {
+            FileTarget::Path(path) => path.to_string(),
+            FileTarget::Pattern { pattern, .. } => pattern,
+            FileTarget::Unknown(source) => format!("?{source}"),
+        };
+        named.unwrap_or_default().into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn files_are_found_wherever_they_stand_in_a_word() {
+        for (line, path) in [
+            ("foo ~/.ssh/x", "/home/dev/.ssh/x"),
+            ("foo '~/.ssh/x'", "/home/dev/.ssh/x"),
+            ("foo ~", "/home/dev"),
+            ("foo --a=~root/x", "/root/x"),
+            ("foo ~other/x", "/home/other/x"),
+            ("foo -o/etc/x", "/etc/x"),
+            ("foo -xzf/etc/x", "/etc/x"),
+            ("foo -o../x", "/home/dev/x"),
+            ("foo --out=/etc/x", "/etc/x"),
+            ("foo --out=/opt/x", "/opt/x"),
+            ("foo -test.coverprofile=/opt/x", "/opt/x"),
+            ("foo a=@/etc/x", "/etc/x"),
+            ("foo @/etc/x", "/etc/x"),
+            ("foo +/tmp/x", "/tmp/x"),
+            ("foo id=a,src=/etc/x,y", "/etc/x"),
+            ("foo file:///etc/x", "/etc/x"),
+            ("foo a=file:///%65tc/x", "/etc/x"),
+            ("foo -bl:/etc/x", "/etc/x"),
+            ("foo /etc/a:/opt/b", "/etc/a"),
+            ("foo -- -o /etc/x", "/etc/x"),
+            ("foo ../x", "/home/dev/x"),
+            ("foo a/../../x", "/home/dev/x"),
+            ("foo /usr/../etc/x", "/etc/x"),
+            ("foo //etc/x", "/etc/x"),
+            ("foo /etc/*.conf", "/etc"),
+            ("foo /etc/$X", "/etc"),
+            ("foo \"$HOME/$X\"", "/home/dev"),
+            ("foo --in='/etc/a b'", "/etc/a b"),
+            ("foo '/etc/a b/c'", "/etc/a b/c"),
+            ("foo --output=.git/hooks/x", "/home/dev/proj/.git/hooks/x"),
+            ("foo -o .npmrc", "/home/dev/proj/.npmrc"),
+            ("foo .git/hooks/x", "/home/dev/proj/.git/hooks/x"),
+            ("docker run -v /etc/a:/b img", "/etc/a"),
+            ("python3 -m foo /etc/x", "/etc/x"),
+            ("cargo rustc -- -o /etc/x", "/etc/x"),
+        ] {
+            assert!(
+                named(line).iter().any(|found| found == path),
+                "{line}: {:?}",
+                named(line)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_noted() {
+        for line in [
+            "foo /dev/null",
+            "foo /dev/ttyUSB0",
+            "foo --prefix=/usr/local",
+            "foo /opt/x",
+            "foo https://a.test/etc/x",
+            "foo --url=https://a.test:80/etc/x",
+            "foo me@a.test:/etc/x",
+            "foo 'the file /etc/x is read'",
+            "foo '/etc is full'",
+            "foo x@~1.2 '~1.3' a...b 1..2",
+            "foo /home/dev/proj/a",
+            "foo -Ibuild/tmp/x",
+            "foo .vscode/settings.json",
+            "foo --config .npmrc",
+            "git commit -am /etc/x",
+            "git show HEAD:/etc/x",
+            "docker cp web:/etc/x a",
+            "docker run -e A=/etc/x -w /srv img ls /etc",
+            "docker run --mount type=bind,src=a,dst=/etc img",
+            "ssh a.test cat /etc/x",
+            "kubectl set env deploy/x A=/etc/x",
+            "sed -n s,/etc/x,/tmp/y, a",
+            "echo /etc/x",
+            "cd sub && foo ../a",
+        ] {
+            assert_eq!(named(line), Vec::<String>::new(), "{line}");
+        }
+        let moved = "cd sub && foo ../a";
+        let context = ShellContext {
+            cwd: AbsPath::root().join("home/dev/proj"),
+            home: None,
+        };
+        let analysis = shell::analyse(moved, &context, Limits::default());
+        let left = analysis.commands.iter().flat_map(|command| &command.named);
+        // It stays inside; what is noted is the folder that it leaves.
+        assert!(
+            left.into_iter()
+                .all(|named| named.through.as_ref().is_some_and(|left| !left.is_empty()))
+        );
+    }
+
+    #[test]
+    fn of_many_words_one_that_is_not_known_is_noted() {
+        let line = format!(
+            "foo {}",
+            (0..2 * MOST).map(|n| format!("/etc/{n}")).collect::<Vec<_>>().join(" ")
+        );
+        let named = named(&line);
+        assert!(named.len() <= MOST + 1 && named.last().is_some_and(|last| last.starts_with('?')));
+    }
 }
