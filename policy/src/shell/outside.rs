@@ -57,8 +57,10 @@ pub(super) fn named(
         None => arguments.len(),
     };
     let arguments = arguments.get(..own).unwrap_or(arguments);
-    let special = Specials::of(name, arguments);
-    if special.any(|entry| entry.known) {
+    let own: Vec<Word> = arguments.iter().map(|field| field.word.clone()).collect();
+    let special = Specials::of(name, &own);
+    let arguments = arguments.get(..special.looked_at(&own)).unwrap_or(arguments);
+    if arguments.is_empty() {
         return Vec::new();
     }
     let judged: HashSet<&str> = touched
@@ -84,7 +86,9 @@ pub(super) fn named(
             break;
         }
         let option = before.filter(|word| word.starts_with('-') && word.len() > 1 && !word.contains('='));
-        if !option.is_some_and(|option| special.expects_text(option)) {
+        // A text may be read from a file all the same: `--value file://x`.
+        let address = field.text().is_some_and(|text| text.starts_with("file"));
+        if address || !option.is_some_and(|option| special.expects_text(option)) {
             search.field(field, option);
         }
         before = Some(field.text().unwrap_or_default());
@@ -206,6 +210,7 @@ impl Search<'_> {
             self.path(&path, operand, written);
             return;
         }
+        let texts = operand && self.special.any(|entry| entry.operands);
         let mut begin = 0;
         let mut before: Option<char> = None;
         loop {
@@ -227,7 +232,7 @@ impl Search<'_> {
                     format!("/{token}")
                 };
                 self.path(&path, operand, written);
-            } else if !self.is_elsewhere(front, before) {
+            } else if !self.is_elsewhere(front, before) && (!texts || before == Some('@')) {
                 self.token(token, begin == 0, operand, written);
             }
             let Some(c) = rest.get(end..).and_then(|rest| rest.chars().next()) else {
@@ -242,10 +247,7 @@ impl Search<'_> {
     fn is_elsewhere(&self, front: &str, before: Option<char>) -> bool {
         match before {
             // Of an option the value may stand behind a colon: `-bl:/x`.
-            Some(':') => {
-                let front = front.trim_end_matches(':');
-                front.contains('@') || (self.special.any(|entry| entry.colon) && !front.starts_with('-'))
-            }
+            Some(':') => front.contains('@') || self.special.any(|entry| entry.colon),
             Some('=') => {
                 let key = front
                     .trim_end_matches('=')

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::{
     AbsPath,
-    shell::{data, expand::Field, targets},
+    shell::{Word, data, inert, targets},
 };
 
 #[derive(Deserialize)]
@@ -44,6 +44,10 @@ pub(super) struct RawProgram {
     pub(super) keys: String,
     #[serde(default)]
     pub(super) texts: String,
+    #[serde(default)]
+    pub(super) joined: String,
+    #[serde(default)]
+    pub(super) operands: bool,
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
     pub(super) why: String,
 }
@@ -63,7 +67,11 @@ pub(super) struct Special {
     pub(super) colon: bool,
     pub(super) settings: bool,
     pub(super) keys: &'static [&'static str],
-    pub(super) texts: &'static [&'static str],
+    texts: &'static [&'static str],
+    /// Letters of options without a value, behind which another may stand in the same word.
+    joined: &'static str,
+    /// The operands are texts, but for what stands behind an `@`.
+    pub(super) operands: bool,
 }
 
 /// What an option says of the file that is its value.
@@ -102,6 +110,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
             settings: raw.settings,
             keys: data::words(&raw.keys),
             texts: data::words(&raw.texts),
+            joined: data::keep_text(&raw.joined),
+            operands: raw.operands,
         });
         for name in data::words(&raw.names) {
             programs.entry(name).or_default().push(special);
@@ -128,19 +138,25 @@ pub(super) struct Specials {
 }
 
 impl Specials {
-    pub(super) fn of(name: &str, arguments: &[Field]) -> Self {
-        let verbs: Vec<&str> = arguments
-            .iter()
-            .filter_map(Field::text)
-            .filter(|text| !text.starts_with('-'))
-            .take(3)
-            .collect();
-        let meant =
-            |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(|verb| verbs.contains(verb));
+    pub(super) fn of(name: &str, words: &[Word]) -> Self {
+        let verbs = inert::verbs(name, words);
+        let named = |verb: &&str| verbs.iter().any(|(one, two)| one == verb || two == verb);
+        let meant = |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(|verb| named(&verb));
         let entries = TABLE.programs.get(name).into_iter().flatten();
         Self {
             entries: entries.filter(meant).copied().collect(),
         }
+    }
+
+    /// How many of the words are looked at: of a program that the tables know none, and of a subcommand of it that does what it
+    /// does elsewhere those in front.
+    pub(super) fn looked_at(&self, words: &[Word]) -> usize {
+        let known = self.entries.iter().filter(|entry| entry.known);
+        let ends = known.map(|entry| {
+            let is_verb = |word: &Word| word.literal().is_some_and(|text| entry.verbs.contains(&text));
+            words.iter().position(is_verb).unwrap_or(0)
+        });
+        ends.min().unwrap_or(words.len())
     }
 
     pub(super) fn any(&self, says: impl Fn(&Special) -> bool) -> bool {
@@ -157,13 +173,13 @@ impl Specials {
         if self.is_text(word) {
             return true;
         }
-        let letters = word.strip_prefix('-').unwrap_or_default();
-        let joined = letters.len() > 1 && letters.chars().all(|c| c.is_ascii_alphabetic());
-        joined
-            && letters
-                .chars()
-                .next_back()
-                .is_some_and(|last| self.is_text(&format!("-{last}")))
+        let Some(letters) = word.strip_prefix('-').filter(|letters| letters.len() > 1) else {
+            return false;
+        };
+        self.any(|entry| {
+            let own = letters.trim_start_matches(|c| entry.joined.contains(c));
+            own.len() < letters.len() && entry.texts.iter().any(|text| text.strip_prefix('-') == Some(own))
+        })
     }
 
     /// Whether a word is an option and its text in one: `--message=x`, `-mx`.
