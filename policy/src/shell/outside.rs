@@ -187,7 +187,7 @@ impl Search<'_> {
             return;
         }
         let (value, sure) = match word.split_once('=') {
-            Some((_, value)) if is_option => (value, true),
+            Some((name, value)) if is_option && !name.contains(char::is_whitespace) => (value, true),
             _ => (word, written != Written::No),
         };
         let ends_as_path = value

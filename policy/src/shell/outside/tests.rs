@@ -126,6 +126,8 @@ fn what_is_no_file_is_not_noted() {
         "git commit -am /etc/x",
         "git show HEAD:/etc/x",
         "docker cp web:/etc/x a",
+        "go build -ldflags '-X a=/etc/x -s' .",
+        "gh search code path:/etc/x",
         "docker run --volume=./a:/etc/x -itw /srv img",
         "adb shell ls -l /etc",
         "redis-cli get /etc/x",
