@@ -112,7 +112,7 @@ fn is_listed(words: &[Word]) -> bool {
             verb => verbs.iter().any(|(one, two)| one == verb || two == verb),
         };
         let unknown = own.iter().any(|word| word.literal().is_none());
-        (change.verbs.is_empty() || change.verbs.iter().any(|verb| named(verb)))
+        (change.verbs.is_empty() || change.verbs.iter().any(named))
             && (change.only.is_empty() || unknown || given(change.only, own))
             && !given(change.unless, own)
             && !given(change.behind, behind)

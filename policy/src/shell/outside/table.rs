@@ -141,7 +141,7 @@ impl Specials {
     pub(super) fn of(name: &str, words: &[Word]) -> Self {
         let verbs = inert::verbs(name, words);
         let named = |verb: &&str| verbs.iter().any(|(one, two)| one == verb || two == verb);
-        let meant = |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(|verb| named(verb));
+        let meant = |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(&named);
         let entries = TABLE.programs.get(name).into_iter().flatten();
         Self {
             entries: entries.filter(meant).copied().collect(),
