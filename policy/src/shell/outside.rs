@@ -321,12 +321,12 @@ impl Search<'_> {
             let outside = (anchored.is_some() && (is_in_a_tree(path) || written == Written::Now)) || goes_up;
             let counts = (outside && (!here || through)) || ((written != Written::No || in_git) && protected());
             let again = self.judged.contains(path.as_str()) || is_harmless(path);
-            let noted = self
-                .found
-                .iter()
-                .rev()
-                .take(8)
-                .any(|named| named.target == access.target);
+            // Of a path that stays inside only the folders count that it leaves.
+            let same = |named: &Named| {
+                named.target == access.target
+                    || (here && !in_git && written == Written::No && named.through == access.through)
+            };
+            let noted = self.found.iter().rev().take(8).any(same);
             if counts && !again && !noted {
                 self.found.push(Named {
                     text: text.to_owned(),
