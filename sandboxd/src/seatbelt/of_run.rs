@@ -22,8 +22,6 @@ pub struct Host {
     pub own_cache: Option<PathBuf>,
     /// The filter's port on loopback; 0 = it serves nobody.
     pub filter_port: u16,
-    /// Sockets that may be connected to.
-    pub sockets: Vec<PathBuf>,
     /// The terminal that was made for the command.
     pub terminal: Option<PathBuf>,
 }
@@ -64,7 +62,7 @@ impl Policy {
             own_tmp: host.own_tmp.clone(),
             own_cache: host.own_cache.clone(),
             network,
-            sockets: host.sockets.clone(),
+            sockets: prepared.sockets.clone(),
             terminal: host.terminal.clone(),
         })
     }

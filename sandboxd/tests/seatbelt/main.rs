@@ -102,7 +102,7 @@ fn fields() -> Vec<(&'static str, Policy)> {
         ),
         ("networkMode", with(&|policy| policy.network = Network::Filtered(8123))),
         (
-            "sockets",
+            "allowUnixSockets",
             with(&|policy| policy.sockets = vec!["/var/run/docker.sock".into()]),
         ),
         (

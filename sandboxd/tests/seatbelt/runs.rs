@@ -19,9 +19,11 @@ fn a_prepared_run_becomes_a_profile() {
         std::fs::write(ws.join(file), "").unwrap();
     }
     let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let _service = std::os::unix::net::UnixListener::bind(base.join("service")).unwrap();
     let signed = SandboxProfile {
         workspace: WorkspaceAccess::ReadWrite.into(),
         roots: vec![text(&ws)],
+        unix_sockets: vec![text(&base.join("service"))],
         read_only_patterns: sandbox_read_only_patterns(),
         masked_paths: vec![text(&ws.join("secret.txt"))],
         network: NetworkAccess::Filtered.into(),
@@ -63,6 +65,8 @@ fn a_prepared_run_becomes_a_profile() {
     }
     assert!(!profile.reads(&real("secret.txt")) && profile.reads(&real("x")));
     assert!(!profile.file("file-write-unlink", &real("sub/.git")) && !profile.file("file-write-unlink", &real("sub")));
+    let beside = |name: &str| format!("/private{}", text(&base.join(name)));
+    assert!(profile.connects(&beside("service")) && !profile.connects(&beside("other")));
     let to = Object::Net {
         protocol: "tcp",
         address: "localhost:8123",

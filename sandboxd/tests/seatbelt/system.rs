@@ -33,7 +33,7 @@ fn the_network_is_the_filter_and_nothing_else() {
 
 #[test]
 fn sockets_made_inside_work_and_those_of_the_outside_only_if_they_are_named() {
-    let (profile, named) = (of("workspace_readwrite"), of("sockets"));
+    let (profile, named) = (of("workspace_readwrite"), of("allowUnixSockets"));
     let bound = |profile: &Profile, path: &str| profile.allows("network-bind", Object::Socket(path));
     for path in [format!("{WS}/x.sock"), format!("{STATE}/tmp/7/x.sock")] {
         assert!(bound(&profile, &path) && profile.connects(&path), "{path}");
