@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use portcullis_proto::v1::{SandboxProfile, TemporaryFolder, WorkspaceAccess};
+use portcullis_proto::v1::{SandboxProfile, TemporaryFolder};
 
 use super::{Name, Network, Policy, Temporary, Unwritable};
 use crate::prepare::Prepared;
@@ -50,9 +50,8 @@ impl Policy {
         let mut protected = paths(&layout.protected);
         // As they are named, too: a link is not what it leads to.
         protected.extend(prepared.plan.existing.keys().cloned());
-        let writes = profile.workspace() == WorkspaceAccess::ReadWrite || !read_write.is_empty();
         Ok(Self {
-            names: if writes { names(&prepared.plan)? } else { Vec::new() },
+            names: names(&prepared.plan)?,
             read_write,
             protected,
             masked: paths(&layout.masked),
