@@ -11,11 +11,12 @@ pub use pattern::denial::{Beginning, DenialReading, DenialText, ReadDenial};
 pub(crate) use pattern::{Anchor, Reading, ignore};
 pub use pattern::{Anchors, InvalidPattern, PathPattern, PatternSense};
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-/// An absolute path: begins with `/`, has no empty, `.` or `..` segment, no NUL, and no slash at its end (`/` excepted).
+/// An absolute path: begins with `/`, has no empty, `.` or `..` segment, no NUL, and no slash at its end (`/` excepted). Cheap to
+/// clone: a decision keeps the same few folders in many places.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AbsPath(String);
+pub struct AbsPath(Arc<str>);
 
 /// A text that is no absolute path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +32,9 @@ impl AbsPath {
         if !text.starts_with('/') || text.contains('\0') {
             return Err(NotAbsolute(text.to_owned()));
         }
+        if is_plain(text) {
+            return Ok(Self(text.into()));
+        }
         let mut kept = String::with_capacity(text.len());
         for segment in text.split('/') {
             match segment {
@@ -45,13 +49,13 @@ impl AbsPath {
         if kept.is_empty() {
             kept.push('/');
         }
-        Ok(Self(kept))
+        Ok(Self(kept.into()))
     }
 
     /// The file system root.
     #[must_use]
     pub fn root() -> Self {
-        Self("/".to_owned())
+        Self("/".into())
     }
 
     /// What `text` means in this directory. A NUL ends it, as it would for the kernel.
@@ -81,10 +85,10 @@ impl AbsPath {
     /// The rest below `ancestor`, without a leading slash (empty for the same path); `None` if it is not below.
     #[must_use]
     pub fn below(&self, ancestor: &Self) -> Option<&str> {
-        if ancestor.0 == "/" {
+        if &*ancestor.0 == "/" {
             return self.0.strip_prefix('/');
         }
-        let rest = self.0.strip_prefix(ancestor.0.as_str())?;
+        let rest = self.0.strip_prefix(&*ancestor.0)?;
         if rest.is_empty() {
             Some(rest)
         } else {
@@ -99,7 +103,7 @@ impl AbsPath {
         match (before, last) {
             ("", "") => None,
             ("", _) => Some(Self::root()),
-            _ => Some(Self(before.to_owned())),
+            _ => Some(Self(before.into())),
         }
     }
 
@@ -113,6 +117,12 @@ impl AbsPath {
     pub fn file_name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
     }
+}
+
+/// Whether nothing has to be taken out of an absolute path.
+fn is_plain(text: &str) -> bool {
+    text.get(1..)
+        .is_some_and(|rest| rest.split('/').all(|segment| !matches!(segment, "" | "." | "..")))
 }
 
 impl fmt::Display for AbsPath {

@@ -223,6 +223,13 @@ pub struct RuleRef {
 }
 
 impl RuleRef {
+    /// As it is displayed. Every decision by a rule says so, hence at once in a text that is large enough.
+    pub(crate) fn in_words(&self) -> String {
+        let mut text = String::with_capacity(self.text.len() + self.document.len() + 48);
+        let _ = fmt::Write::write_fmt(&mut text, format_args!("{self}"));
+        text
+    }
+
     /// The text and where it stands, without the effect.
     pub(crate) fn place(&self) -> String {
         let line = if self.line > 0 {

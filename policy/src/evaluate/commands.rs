@@ -376,6 +376,10 @@ impl World<'_> {
     fn covered_by_text(&self, command: &Command, suspended: bool) -> Option<RuleId> {
         let narrow = texts::narrow(command);
         let ids = self.rules.index().commands(narrow.iter().map(String::as_str));
+        let ids = self.rules.index().with_effect(&ids, Effect::Allow);
+        if ids.is_empty() {
+            return None;
+        }
         let leads_elsewhere = |text: &str| self.resolve(text).is_none_or(|path| !self.is_inside(&path));
         let escapes = self.escapes(command) || command.code_operands().into_iter().any(leads_elsewhere);
         let exact_first = |id: &RuleId| {

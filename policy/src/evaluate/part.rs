@@ -66,7 +66,7 @@ impl Part {
                     ..Self::new(subject, rule.effect.into(), DecidedBy::Control, reason)
                 };
             }
-            Some(rule) => (rule.effect.into(), rule.source.to_string()),
+            Some(rule) => (rule.effect.into(), rule.source.in_words()),
             None => (Verdict::Ask, "a rule that is not there".to_owned()),
         };
         Self {

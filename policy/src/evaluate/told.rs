@@ -384,10 +384,11 @@ fn told(command: &Command) -> Vec<String> {
         }
     }
     for (_, verbs) in RUNNERS.iter().filter(|(name, _)| *name == program) {
-        let rest: Vec<&str> = words(command).collect();
-        let Some(rest) = rest.strip_prefix(*verbs) else {
+        let mut rest = words(command);
+        if !verbs.iter().all(|verb| rest.next() == Some(*verb)) {
             continue;
-        };
+        }
+        let rest: Vec<&str> = rest.collect();
         out.extend(
             rest.iter()
                 .filter(|word| word.contains([' ', '=', '\n']))

@@ -265,10 +265,10 @@ fn rewritten(command: &Command) -> Vec<&str> {
 
 /// Whether it is a `find` that narrows what it finds by name, and not to something protected.
 pub(super) fn is_search_with_tests(command: &Command) -> bool {
-    let words: Vec<&str> = command.words.iter().filter_map(Word::literal).collect();
     if command.program_name() != Some("find") {
         return false;
     }
+    let words: Vec<&str> = command.words.iter().filter_map(Word::literal).collect();
     // What is left of a test after `-o` or a negation may be everything.
     if words
         .iter()

@@ -3,7 +3,7 @@
 //! It says what a command may do beyond what the tables of programs and wrappers tell. The evaluator uses it to ask or to
 //! deny, never to allow. It does not say which files these are: that needs the request.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 
@@ -26,12 +26,12 @@ struct Raws {
 #[serde(from = "Vec<Entry>")]
 struct Table {
     entries: Vec<Entry>,
-    by_name: HashMap<String, Vec<usize>>,
+    by_name: data::Named<String, Vec<usize>>,
 }
 
 impl From<Vec<Entry>> for Table {
     fn from(entries: Vec<Entry>) -> Self {
-        let mut by_name = HashMap::<String, Vec<usize>>::new();
+        let mut by_name = data::Named::<String, Vec<usize>>::default();
         for (number, entry) in entries.iter().enumerate() {
             for name in entry.names.split_whitespace() {
                 by_name.entry(name.to_owned()).or_default().push(number);

@@ -5,12 +5,15 @@
 //!
 //! It understands no program: what the entries mean is told by `programs`, `wrappers`, `git` and `variables`.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasherDefault, DefaultHasher},
-};
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
 
 use serde::de::DeserializeOwned;
+
+/// What is filed under names. They come from the data files alone, so nobody can choose names that collide, and the hash need not
+/// be secret; each command is looked up in a dozen tables, so it is a fast one.
+pub(super) type Named<K, V> = HashMap<K, V, FixedState>;
 
 /// Reads one data file.
 ///
@@ -106,7 +109,7 @@ pub(super) struct ByName<T: 'static> {
     /// Sorted by name.
     entries: Vec<(&'static str, &'static T)>,
     /// Names and their beginnings up to a blank: each command is looked up several times.
-    found: HashMap<&'static str, Place<T>, BuildHasherDefault<DefaultHasher>>,
+    found: Named<&'static str, Place<T>>,
 }
 
 /// What is known under a name.
@@ -120,7 +123,7 @@ struct Place<T: 'static> {
 impl<T> ByName<T> {
     pub(super) fn new(mut entries: Vec<(&'static str, &'static T)>) -> Self {
         entries.sort_unstable_by_key(|(name, _)| *name);
-        let mut found: HashMap<_, Place<T>, _> = HashMap::default();
+        let mut found = Named::<_, Place<T>>::default();
         let none = || Place {
             entry: None,
             below: false,

@@ -3,7 +3,7 @@
 //! A word that names a denied program may be a call of it, if the program in front runs what its words say. Of most programs
 //! somebody has said what they do with their words; this tells which. It knows nothing of rules, and nothing is allowed by it.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 
@@ -53,9 +53,9 @@ struct Entry {
 
 const FILE: &str = include_str!("../../data/inert.toml");
 
-static INERT: LazyLock<HashMap<&'static str, Vec<&'static Entry>>> = LazyLock::new(|| {
+static INERT: LazyLock<data::Named<&'static str, Vec<&'static Entry>>> = LazyLock::new(|| {
     let raws: Raws = data::read("inert.toml", FILE);
-    let mut by_name = HashMap::<&'static str, Vec<&'static Entry>>::new();
+    let mut by_name = data::Named::<&'static str, Vec<&'static Entry>>::default();
     for raw in raws.inert {
         let entry: &'static Entry = data::keep(Entry {
             words: raw.words.as_deref().map(data::words),

@@ -251,7 +251,10 @@ impl<'a> Reader<'a> {
     fn keyword(&mut self) -> Option<(&'static str, usize)> {
         self.blanks();
         let start = self.at;
-        for word in KEYWORDS {
+        let first = self.peek();
+        self.at = start;
+        let first = first?;
+        for word in KEYWORDS.iter().copied().filter(|word| word.starts_with(first)) {
             let whole = self.eat(word) && self.peek().is_none_or(is_meta);
             let end = self.at;
             self.at = start;
