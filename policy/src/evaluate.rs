@@ -33,6 +33,7 @@ mod names;
 mod needed;
 mod opaque;
 mod ourselves;
+mod outside;
 mod part;
 mod push;
 mod reaching;

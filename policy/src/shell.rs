@@ -9,6 +9,7 @@
 
 pub(crate) mod acts;
 mod analyse;
+pub(crate) mod changes;
 mod class;
 mod commits;
 mod constant;
@@ -25,6 +26,7 @@ pub(crate) mod inert;
 pub(crate) mod mentions;
 mod options;
 pub(crate) mod origins;
+mod outside;
 mod own;
 mod programs;
 mod quote;
@@ -133,6 +135,22 @@ pub struct Command {
     /// What the line says of its input, if it is a program that obeys commands of its own language there, such as `psql`;
     /// empty otherwise. What comes from files or from other programs is not part of it.
     pub told: String,
+    /// Files that its words name, of which the tables do not say what it does with them; as far as they can be outside of the
+    /// workspace, or are protected and written.
+    pub named: Vec<Named>,
+}
+
+/// A file that a word names, of a command of which it is not known what it does with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// What of the word names it.
+    pub text: String,
+    /// Which; unknown where there are more words than are looked at.
+    pub target: FileTarget,
+    /// As in [`FileAccess::through`].
+    pub through: Option<Vec<AbsPath>>,
+    /// The command says by an option that it writes it, or it lies in a folder of git.
+    pub written: bool,
 }
 
 impl Command {
@@ -150,6 +168,7 @@ impl Command {
             class: CommandClass::Other,
             remote: false,
             told: String::new(),
+            named: Vec::new(),
         }
     }
 
@@ -249,6 +268,12 @@ impl Command {
     #[must_use]
     pub fn is_plain_wrapper(&self) -> bool {
         self.program().is_some_and(class::is_plain_wrapper)
+    }
+
+    /// Whether it runs another program by a subcommand, and that is not what its program is for: `cargo watch`, `ip netns exec`.
+    #[must_use]
+    pub fn needs_own_rule(&self) -> bool {
+        class::needs_own_rule(&self.words)
     }
 
     /// Whether its program is known to run the program or script among its arguments.

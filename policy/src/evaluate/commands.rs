@@ -152,7 +152,7 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
-        } else if self.request.mode == Mode::Plan && shell::acts::changes_work_tree(command) {
+        } else if self.request.mode == Mode::Plan && shell::changes::changes_files(command) {
             // Whatever a rule says, as for files that a command names.
             let what = "it changes files of the work tree";
             (
@@ -242,6 +242,9 @@ impl World<'_> {
             let moved = access.access == Access::Delete && below::moves(command);
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
+        }
+        if let Reach::Wildcard(_) = reach {
+            parts.extend(self.judge_outside(command).into_iter().map(|part| part.through(&seen)));
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         let named = self.judge_named_hosts(line, analysis, index, command);
@@ -440,7 +443,14 @@ impl World<'_> {
             })
             .and_then(|outer| {
                 if !RAISERS.contains(&label) {
-                    return self.allowed_by_text(outer);
+                    let id = self.allowed_by_text(outer)?;
+                    if !outer.needs_own_rule() || !self.names_the_program_alone(id, outer) {
+                        return Some(id);
+                    }
+                    // `cargo watch -x test` is `cargo test` once more.
+                    return self
+                        .allowed_by_text(command)
+                        .filter(|_| command.program() == outer.program());
                 }
                 // `sudo *` names the wrapper alone: it would cover every program there is.
                 let before = outer.words.len().saturating_sub(command.words.len()).max(1);
@@ -450,6 +460,13 @@ impl World<'_> {
                     !matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
                 })
             })
+    }
+
+    /// Whether a rule covers a program whatever its words: `Bash(ip *)`, and not `Bash(ip netns exec *)`.
+    fn names_the_program_alone(&self, id: RuleId, command: &Command) -> bool {
+        let anything = texts::with_any_program(command, 1);
+        let rule = self.rule(id).map(|rule| &rule.matcher);
+        matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
     }
 
     /// Assignments or redirections alone.

@@ -561,6 +561,7 @@ impl Walk<'_> {
                 class: class::classify(&[]),
                 remote: state.remote,
                 told: String::new(),
+                named: Vec::new(),
             })?;
         }
         for redirect in redirects {

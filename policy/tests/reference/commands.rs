@@ -142,6 +142,9 @@ impl Judge<'_> {
             let moved = access.access == Access::Delete && command.program_name() == Some("mv");
             parts.push(if moved { part.guarded(None) } else { part });
         }
+        if let Reach::Wildcard(_) = reach {
+            parts.extend(self.outside(command));
+        }
         parts.extend(command.urls.iter().filter_map(|url| self.contact(url)));
         parts.extend(self.named_hosts(command));
         parts.extend(
