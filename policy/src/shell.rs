@@ -96,6 +96,8 @@ pub struct Analysis {
 pub struct Loop {
     /// The variable.
     pub variable: String,
+    /// How many contexts it stands in.
+    pub depth: usize,
     /// The commands of the substitution, by their numbers.
     pub words: Range<usize>,
     /// Those of the body.

@@ -12,7 +12,7 @@ use crate::{
     mode::ActionClass,
     protected,
     rule::Matcher,
-    shell::{Access, Analysis, Command, FileAccess, FileTarget, Loop, Word},
+    shell::{Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Loop, Word},
 };
 
 use super::{
@@ -28,6 +28,9 @@ use super::{
 
 /// Most folders that the listings in front of one command look in.
 const MOST_FOLDERS: usize = 16;
+
+/// Most other commands of a line that are looked through for one that may make names; with more, one may.
+const MOST_OTHERS: usize = 128;
 
 /// Names that come from a folder: those that fit, or any.
 struct Handed<'a> {
@@ -64,8 +67,43 @@ fn loop_of<'a>(analysis: &'a Analysis, index: usize, source: &str) -> Option<&'a
         .strip_prefix('{')
         .and_then(|name| name.strip_suffix('}'))
         .unwrap_or(name);
+    let seen = &analysis.commands.get(index)?.seen_through;
     let mut within = analysis.loops.iter().filter(|own| own.body.contains(&index));
-    within.find(|own| own.variable == name)
+    let found = within.find(|own| own.variable == name)?;
+    // In a script or behind a wrapper it may be another variable.
+    let in_groups = |context: &Context| matches!(context, Context::Group(_));
+    seen.iter().skip(found.depth).all(in_groups).then_some(found)
+}
+
+/// Whether nothing else in the line may make names, between the look at the folders and the listing of them: neither before a
+/// command nor, in a loop, after it.
+fn others_only_look(analysis: &Analysis, index: usize) -> bool {
+    let in_a_group = |command: &Command| {
+        let mut seen = command.seen_through.iter();
+        seen.any(|context| matches!(context, Context::Group(_)))
+    };
+    let all = analysis.commands.get(index).is_none_or(in_a_group);
+    let before = if all { analysis.commands.len() } else { index };
+    if before > MOST_OTHERS {
+        return false;
+    }
+    let looks = |command: &Command| {
+        let only_looks = matches!(
+            command.class,
+            CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory | CommandClass::Wrapper
+        );
+        let writes = |access: &FileAccess| access.access != Access::Read && !names_a_device(access);
+        // `sed -i` changes what is there.
+        let edits = command.program_name() == Some("sed") && command.class == CommandClass::FileChange;
+        edits && !command.files.iter().any(|access| access.redirection)
+            || (only_looks || only_hands_on(command)) && !command.files.iter().any(writes)
+    };
+    let others = analysis.commands.iter().take(before).enumerate();
+    others.filter(|(at, _)| *at != index).all(|(_, command)| looks(command))
+}
+
+fn names_a_device(access: &FileAccess) -> bool {
+    matches!(&access.target, FileTarget::Path(path) if path.as_str() == "/dev/null")
 }
 
 /// The listings of the loops over whose names a command goes.
@@ -135,6 +173,10 @@ impl World<'_> {
         if access.access == Access::DeleteTree || access.redirection {
             return None;
         }
+        let is_old = access.access == Access::Read && fed::is_fed_name(access);
+        if !is_old && !others_only_look(analysis, index) {
+            return None;
+        }
         let handed = self.handed(analysis, index, command, access)?;
         let first = handed.first()?;
         let subject = format!("{} what is found in {}", noun(access.access), first.folder);
@@ -199,8 +241,13 @@ impl World<'_> {
             if analysis.moved.contains(&index) || search.words.iter().any(follows) || search.files.is_empty() {
                 return None;
             }
-            for folder in roots(search, here) {
-                out.push(self.of_folder(folder, search, listed::acted_on(search))?);
+            let roots = roots(search, here);
+            if roots.len() > MOST_FOLDERS {
+                return None;
+            }
+            let fits = listed::acted_on(search);
+            for folder in roots {
+                out.push(self.of_folder(folder, search, fits.clone())?);
             }
         } else if access.access != Access::Read {
             // Behind `xargs`.
@@ -227,6 +274,9 @@ impl World<'_> {
                         return None;
                     }
                     out.push(own);
+                    if out.len() > MOST_FOLDERS {
+                        return None;
+                    }
                 }
             }
         }
@@ -236,6 +286,9 @@ impl World<'_> {
     /// Names that a loop goes over, `for f in $(git ls-files)`: each is one word, and no pattern of the shell.
     fn in_a_loop<'a>(&'a self, analysis: &'a Judged, index: usize, own: &Loop) -> Option<Vec<Handed<'a>>> {
         let printers = analysis.commands.get(own.words.clone())?;
+        if printers.len() > MOST_FOLDERS {
+            return None;
+        }
         if analysis.moved.contains(&index) || own.words.clone().any(|at| analysis.moved.contains(&at)) {
             return None;
         }
@@ -258,9 +311,12 @@ impl World<'_> {
                     return None;
                 }
                 out.push(names);
+                if out.len() > MOST_FOLDERS {
+                    return None;
+                }
             }
         }
-        (!out.is_empty() && out.len() <= MOST_FOLDERS).then_some(out)
+        (!out.is_empty()).then_some(out)
     }
 
     fn of_folder<'a>(&'a self, folder: AbsPath, listing: &'a Command, fits: Fits) -> Option<Handed<'a>> {
@@ -339,9 +395,12 @@ fn skips_hidden(listing: &Command) -> bool {
             let long = ["--hidden", "--unrestricted", "--no-ignore"]
                 .iter()
                 .any(|option| text.starts_with(option));
-            let short = text.starts_with('-') && !text.starts_with("--") && text.contains(['u', '.', 'H']);
+            let short = text.starts_with('-') && !text.starts_with("--") && text.contains(['u', '.', 'H', 'g']);
+            // What it is told to take by a pattern, it takes behind a dot, too.
+            let chosen = text.starts_with("--glob") || text.starts_with("--iglob");
             let named = text.starts_with('.') && text.len() > 1 && !text.starts_with("./");
-            long || short || named
+            let inside = ["/.", "{.", ",."].iter().any(|dot| text.contains(dot));
+            long || short || chosen || named || inside
         })
     };
     matches!(listing.program_name(), Some("rg" | "fd" | "fdfind")) && !listing.words.iter().any(told)

@@ -417,9 +417,13 @@ impl Walk<'_> {
         let plain = !state.variables.contains_key("IFS") && state.functions.is_empty() && !state.sourced;
         let listed = first..self.analysis.commands.len();
         let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
+        // The shell gives `_`, `RANDOM` and their like values of its own; people write small letters.
+        let own = variable.starts_with(|c: char| c.is_ascii_lowercase()) && !variable.contains(char::is_uppercase);
+        let plain = plain && own && effects::is_flat(body, &mut self.budget)?;
         if printed && !select && plain && !effects::may_assign(body, &[variable, "IFS"], &mut self.budget)? {
             self.analysis.loops.push(Loop {
                 variable: variable.to_owned(),
+                depth: self.seen.len(),
                 body: listed.end..self.analysis.commands.len(),
                 words: listed,
             });

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::shell::{
     class::base_name,
     reader::{Budget, Read},
-    syntax::{Arithmetic, Form, List, Node, Operation, Piece, Simple},
+    syntax::{Arithmetic, Form, List, Node, Operation, Piece, RawWord, Redirect, Simple},
 };
 
 /// What a part can change.
@@ -64,6 +64,57 @@ pub(super) fn may_assign(list: &List, variables: &[&str], budget: &mut Budget) -
     let mut effects = Effects::default();
     of_list(list, &mut effects, budget)?;
     Ok(effects.assigns || effects.names.iter().any(|(name, _)| variables.contains(&name.as_str())))
+}
+
+/// Whether a list holds nothing but commands, groups and conditions: no shell of its own (`( )`, `$( )`, `<( )`, a coprocess), no
+/// function, and no text that a command is given, which could be read into a variable.
+pub(super) fn is_flat(list: &List, budget: &mut Budget) -> Read<bool> {
+    for item in &list.0 {
+        let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
+        for node in pipelines.flat_map(|pipeline| &pipeline.stages) {
+            if !is_flat_node(node, budget)? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn is_flat_node(node: &Node, budget: &mut Budget) -> Read<bool> {
+    budget.spend(1)?;
+    let whole = |word: &RawWord| {
+        word.pieces.iter().all(|piece| match piece {
+            Piece::Plain(_) | Piece::Quoted(_) | Piece::Either { .. } | Piece::Glob { .. } => true,
+            Piece::Parameter(parameter) => parameter.operand.is_empty() && parameter.index.is_none(),
+            Piece::Command { .. } | Piece::Process { .. } | Piece::Arithmetic(_) => false,
+        })
+    };
+    let written =
+        |redirect: &Redirect| matches!(redirect, Redirect::File { target, stdin: false, .. } if whole(target));
+    if !node.redirects.iter().all(written) {
+        return Ok(false);
+    }
+    match &node.form {
+        Form::Simple(simple) => Ok(simple.assignments.is_empty() && simple.words.iter().all(whole)),
+        Form::Test(words) => Ok(words.iter().all(whole)),
+        Form::Group(list) => is_flat(list, budget),
+        Form::If { branches, otherwise } => {
+            for (condition, body) in branches {
+                if !is_flat(condition, budget)? || !is_flat(body, budget)? {
+                    return Ok(false);
+                }
+            }
+            otherwise.as_ref().map_or(Ok(true), |body| is_flat(body, budget))
+        }
+        Form::Subshell(_)
+        | Form::While { .. }
+        | Form::For { .. }
+        | Form::Count { .. }
+        | Form::Case { .. }
+        | Form::Function { .. }
+        | Form::Coprocess(_)
+        | Form::Arithmetic(_) => Ok(false),
+    }
 }
 
 pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
