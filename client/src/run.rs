@@ -25,7 +25,7 @@ use tokio::{
 use tokio_stream::Stream;
 use tonic::{Streaming, transport::Channel};
 
-use crate::{CallError, Permit, connect::Link, host::Enforcement};
+use crate::{CallError, Permit, audit::RefusalOf, connect::Link, host::Enforcement};
 
 /// Messages of input that may be on their way: with 64 KiB each, half a megabyte. sandboxd lets twice as many wait.
 const QUEUED: usize = 8;
@@ -135,6 +135,8 @@ pub struct Outcome {
     pub dropped_stderr: u64,
     /// Hosts that it could not reach.
     pub refused_hosts: Vec<RefusedHost>,
+    /// What the sandbox refused to it, hosts included, as far as that can be told.
+    pub refusals: Vec<RefusalOf>,
 }
 
 /// What happened to a command.
@@ -180,6 +182,7 @@ impl Outcome {
                     times: contact.times,
                 })
                 .collect(),
+            refusals: wire.refusals.into_iter().map(RefusalOf::from).collect(),
         }
     }
 }

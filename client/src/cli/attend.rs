@@ -384,6 +384,7 @@ mod tests {
             dropped_stdout: 0,
             dropped_stderr: 0,
             refused_hosts: Vec::new(),
+            refusals: Vec::new(),
         }
     }
 
