@@ -7,7 +7,7 @@ use portcullis_client::{Host, HostOptions, Question, Running};
 use portcullis_policy::{redact, shell};
 
 use super::{
-    args::{HostArgs, RunArgs},
+    args::{HostArgs, PlaceArgs, RunArgs},
     attend::{self, Signals, Streams},
     decide,
     failure::Failure,
@@ -43,7 +43,7 @@ pub(crate) async fn main(command: &RunArgs, host: &HostArgs) -> Result<u8, Failu
         Ok(outcome) => {
             let code = attend::code(&outcome);
             if let (Some(id), false, true) = (&decision_id, outcome.refusals.is_empty(), code != 0) {
-                attend::tell(&retry_hint(id, command, &words));
+                attend::tell(&retry_hint(id, &command.place, &words));
             }
             code
         }
@@ -52,11 +52,11 @@ pub(crate) async fn main(command: &RunArgs, host: &HostArgs) -> Result<u8, Failu
 }
 
 /// How to ask about the same command outside of the sandbox. The same place and words, for else it is another command.
-fn retry_hint(decision_id: &str, command: &RunArgs, words: &[String]) -> String {
+fn retry_hint(decision_id: &str, place: &PlaceArgs, words: &[String]) -> String {
     let mut asking: Vec<String> = ["portcullis", "decide", "--retry-of", decision_id]
         .map(str::to_owned)
         .into();
-    for (option, folder) in [("--cwd", &command.place.cwd), ("--workspace", &command.place.workspace)] {
+    for (option, folder) in [("--cwd", &place.cwd), ("--workspace", &command.place.workspace)] {
         if let Some(folder) = folder {
             asking.extend([option.to_owned(), folder.to_string_lossy().into_owned()]);
         }
@@ -88,20 +88,14 @@ pub(super) fn refused(answer: &portcullis_client::Answer, shown: &str) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{PlaceArgs, SessionArgs};
 
     fn hint(words: &[&str], cwd: Option<&str>) -> String {
         let words: Vec<_> = words.iter().map(ToString::to_string).collect();
-        let command = RunArgs {
-            timeout: None,
-            place: PlaceArgs {
-                cwd: cwd.map(Into::into),
-                workspace: None,
-            },
-            session: SessionArgs::default(),
-            argv: Vec::new(),
+        let place = PlaceArgs {
+            cwd: cwd.map(Into::into),
+            workspace: None,
         };
-        retry_hint("ID", &command, &words)
+        retry_hint("ID", &place, &words)
     }
 
     #[test]
