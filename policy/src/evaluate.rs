@@ -23,6 +23,7 @@ mod fed;
 mod files;
 mod found;
 mod globs;
+mod handed;
 mod hosts;
 mod indirect;
 mod listed;
@@ -32,6 +33,7 @@ mod names;
 mod needed;
 mod opaque;
 mod ourselves;
+mod outside;
 mod part;
 mod push;
 mod reaching;
@@ -46,6 +48,7 @@ mod trees;
 mod ways;
 mod work;
 mod world;
+mod written;
 
 use std::borrow::Cow;
 

@@ -120,6 +120,8 @@ pub struct SandboxSettings {
     pub allow_root_owner: Option<bool>,
     /// Commands run where the kernel has no Landlock, too.
     pub accept_without_landlock: Option<bool>,
+    /// Sockets of the outside that may be connected to. An empty list says something: of the team, that none may.
+    pub unix_sockets: Option<Vec<String>>,
     /// Which lists of hosts count.
     pub network_mode: Option<NetworkMode>,
     /// Hosts.
@@ -197,6 +199,8 @@ pub struct EffectiveSandbox {
     pub allow_root_owner: bool,
     /// Commands run where the kernel has no Landlock, too.
     pub accept_without_landlock: bool,
+    /// Sockets of the outside that may be connected to. Whoever listens there acts outside.
+    pub unix_sockets: Vec<PlacedPath>,
     /// Hosts.
     pub network: NetworkRules,
 }
@@ -223,6 +227,7 @@ pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
         revealed: {
             let mut named = united(counting(), |settings| &settings.read_only);
             named.extend(united(counting(), |settings| &settings.read_write));
+            named.extend(unix_sockets(documents));
             named
         },
         disable_tmp_write: any(|settings| settings.disable_tmp_write, true),
@@ -230,6 +235,7 @@ pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
         shared_build_cache: granted(|settings| settings.shared_build_cache),
         allow_root_owner: !any(|settings| settings.allow_root_owner, false),
         accept_without_landlock: granted(|settings| settings.accept_without_landlock),
+        unix_sockets: unix_sockets(documents),
         network: network(documents),
     }
 }
@@ -306,15 +312,27 @@ fn network(documents: &[Said<'_>]) -> NetworkRules {
     }
 }
 
-fn united<'a>(
+/// The team's lists, where there are any; else those of all who may widen.
+fn unix_sockets(documents: &[Said<'_>]) -> Vec<PlacedPath> {
+    let says = |said: &&Said<'_>| said.settings.unix_sockets.is_some();
+    let of_team = || documents.iter().filter(|said| said.layer >= Layer::Team).filter(says);
+    let list = |settings: &SandboxSettings| settings.unix_sockets.clone().unwrap_or_default();
+    if of_team().next().is_some() {
+        united(of_team(), list)
+    } else {
+        united(documents.iter().filter(|said| said.widens), list)
+    }
+}
+
+fn united<'a, L: IntoIterator<Item = impl ToString>>(
     documents: impl Iterator<Item = &'a Said<'a>>,
-    list: fn(&SandboxSettings) -> &Vec<String>,
+    list: impl Fn(&'a SandboxSettings) -> L,
 ) -> Vec<PlacedPath> {
     let mut all: Vec<PlacedPath> = Vec::new();
     for said in documents {
         for text in list(said.settings) {
             let path = PlacedPath {
-                text: text.clone(),
+                text: text.to_string(),
                 folder: said.folder.cloned(),
             };
             if !all.contains(&path) {

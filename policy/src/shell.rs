@@ -9,6 +9,7 @@
 
 pub(crate) mod acts;
 mod analyse;
+pub(crate) mod changes;
 mod class;
 mod commits;
 mod constant;
@@ -22,7 +23,10 @@ mod git;
 pub(crate) mod globals;
 mod hidden;
 pub(crate) mod inert;
+pub(crate) mod mentions;
 mod options;
+pub(crate) mod origins;
+mod outside;
 mod own;
 mod programs;
 mod quote;
@@ -32,6 +36,7 @@ mod sed;
 mod settings;
 mod shows;
 mod sockets;
+pub(crate) mod synonyms;
 mod syntax;
 mod targets;
 /// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.
@@ -46,6 +51,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
+pub(crate) use analyse::analyse_in;
 pub(crate) use class::always_wraps;
 pub(crate) use escapes::takes_script;
 pub use hidden::visible;
@@ -81,6 +87,19 @@ pub struct Analysis {
     /// What commands read from their input, by their numbers, where it stands in the line: a here-document, a here-string, or
     /// what a command in front of the pipe prints. `None`: its text is not certain, and stands behind `<<`.
     pub inputs: BTreeMap<usize, Option<String>>,
+    /// Loops over what substitutions print.
+    pub loops: Vec<Loop>,
+}
+
+/// A loop over what a substitution prints, `for f in $(git ls-files)`, in which the variable is given no other value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The variable.
+    pub variable: String,
+    /// The commands of the substitution, by their numbers.
+    pub words: Range<usize>,
+    /// Those of the body.
+    pub body: Range<usize>,
 }
 
 /// A pipe, by numbers of commands.
@@ -116,6 +135,22 @@ pub struct Command {
     /// What the line says of its input, if it is a program that obeys commands of its own language there, such as `psql`;
     /// empty otherwise. What comes from files or from other programs is not part of it.
     pub told: String,
+    /// Files that its words name, of which the tables do not say what it does with them; as far as they can be outside of the
+    /// workspace, or are protected and written.
+    pub named: Vec<Named>,
+}
+
+/// A file that a word names, of a command of which it is not known what it does with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// What of the word names it.
+    pub text: String,
+    /// Which; unknown where there are more words than are looked at.
+    pub target: FileTarget,
+    /// As in [`FileAccess::through`].
+    pub through: Option<Vec<AbsPath>>,
+    /// The command says by an option that it writes it, or it lies in a folder of git.
+    pub written: bool,
 }
 
 impl Command {
@@ -133,6 +168,7 @@ impl Command {
             class: CommandClass::Other,
             remote: false,
             told: String::new(),
+            named: Vec::new(),
         }
     }
 
@@ -232,6 +268,12 @@ impl Command {
     #[must_use]
     pub fn is_plain_wrapper(&self) -> bool {
         self.program().is_some_and(class::is_plain_wrapper)
+    }
+
+    /// Whether it runs another program by a subcommand, and that is not what its program is for: `cargo watch`, `ip netns exec`.
+    #[must_use]
+    pub fn needs_own_rule(&self) -> bool {
+        class::needs_own_rule(&self.words)
     }
 
     /// Whether its program is known to run the program or script among its arguments.

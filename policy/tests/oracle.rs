@@ -181,6 +181,11 @@ const ACCEPTED: &[(&str, &str, &[&str])] = &[
     ("ask", "leaving the workspace asks, one level up as well", &["ro-044"]),
     (
         "ask",
+        "a rule with `*` reaches files of the workspace only, whatever the program",
+        &["allow1-058", "allow1-111", "allow1-112"],
+    ),
+    (
+        "ask",
         "not on the list of commands that need no rule: bare `xargs`, `ip`, `ifconfig`, `tput`",
         &["ro-128", "ro-129", "ro-149"],
     ),

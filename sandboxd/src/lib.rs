@@ -24,6 +24,7 @@ pub mod protect;
 pub mod refusals;
 pub mod run;
 pub mod scrub;
+pub mod seatbelt;
 pub mod seen;
 pub mod serve;
 pub mod spool;

@@ -73,6 +73,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// Which hosts may be reached; `None` = none.
     pub network: Option<NetworkRules>,
+    /// Sockets of the outside that may be connected to, real paths.
+    pub sockets: Vec<PathBuf>,
     /// What a person should know, one line each.
     pub warnings: Vec<String>,
 }
@@ -149,7 +151,8 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     read_write.dedup();
     let changeable: Vec<PathBuf> = roots.iter().chain(&read_write).cloned().collect();
     let read_only = profile.read_only_paths.iter();
-    for path in profile.read_write_paths.iter().chain(read_only.clone()).map(Path::new) {
+    let named = profile.read_write_paths.iter().chain(read_only.clone());
+    for path in named.chain(&profile.unix_sockets).map(Path::new) {
         if let Some(link) = links::replaceable(path, &changeable) {
             return Err(Unpreparable::Replaceable {
                 path: path.to_path_buf(),
@@ -167,6 +170,13 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         }
     }
 
+    let allowed = sockets::allowed(&profile.unix_sockets);
+    // One in a writable folder is there already.
+    let elsewhere = allowed
+        .paths
+        .iter()
+        .filter(|path| !protect::is_within(path, &read_write));
+    visible.extend(elsewhere.cloned());
     for path in roots.iter().chain(&read_write) {
         if crate::launch::mounts::is_special(path) {
             return Err(Unpreparable::TooWide(path.clone()));
@@ -195,13 +205,13 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
             return Err(Unpreparable::HiddenWorkspace(path.clone()));
         }
     }
-    let reachable = sockets::reachable();
+    let reachable = sockets::reachable(&[&read_write, &outside]);
     if !reachable.complete {
         plan.missing
             .push("hidden sockets: there are more on this host than can be hidden".to_owned());
     }
     masked.extend(hidden_files.masked);
-    masked.extend(reachable.paths);
+    masked.extend(reachable.paths.into_iter().filter(|path| !allowed.paths.contains(path)));
     masked.sort();
     masked.dedup();
 
@@ -215,11 +225,13 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         name_server: network.as_ref().map(|_| SERVICE.to_string()).unwrap_or_default(),
         ..Layout::default()
     };
-    let warnings = protect::hardlinks::warnings(&plan.protected);
+    let mut warnings = protect::hardlinks::warnings(&plan.protected);
+    warnings.extend(allowed.warnings);
     Ok(Prepared {
         layout,
         plan,
         network,
+        sockets: allowed.paths,
         warnings,
     })
 }

@@ -156,7 +156,7 @@ impl Sandbox {
         }
         let checked = checks::check(&daemon, &claims, &start, uid)?;
         let profile = claims.profile.clone().unwrap_or_default();
-        let environment = environment::filtered(&start, &profile.environment, &daemon.search_path)?;
+        let environment = environment::filtered(&start, &profile, &daemon.search_path)?;
         let describe = start.describe;
         let removed_variables = environment::removed(&start.environment);
         let permission = claims.clone();

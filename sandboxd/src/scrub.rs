@@ -99,6 +99,28 @@ pub fn looks_secret(name: &str) -> bool {
         || SECRET_NAMES.contains(&upper.as_str())
 }
 
+/// Of these, those whose value is the address of a socket.
+const ADDRESSES: &[&str] = &[
+    "SSH_AUTH_SOCK",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+    "DOCKER_HOST",
+    "CONTAINER_HOST",
+];
+
+/// Whether a variable says where one of these sockets is: by its path, or as `unix://` or `unix:path=` and that. Only then is
+/// it of use inside.
+#[must_use]
+pub fn leads_to(name: &str, value: &[u8], sockets: &[String]) -> bool {
+    let path = [&b"unix://"[..], b"unix:path="]
+        .iter()
+        .find_map(|start| value.strip_prefix(*start))
+        .unwrap_or(value);
+    // D-Bus: what follows a comma tells which server is to be there; another address would follow a semicolon.
+    let path = path.split(|&byte| byte == b',').next().unwrap_or_default();
+    ADDRESSES.contains(&name) && !value.contains(&b';') && sockets.iter().any(|socket| socket.as_bytes() == path)
+}
+
 /// Whether a variable means something outside only.
 #[must_use]
 pub fn is_of_outside(name: &str) -> bool {
@@ -152,6 +174,20 @@ mod tests {
             assert_eq!(looks_secret(name), secret, "{name}");
         }
         assert!(is_of_outside("SSH_AUTH_SOCK") && !is_of_outside("SSH_AUTH"));
+        let sockets = ["/run/a".to_owned()];
+        for (name, value, leads) in [
+            ("SSH_AUTH_SOCK", "/run/a", true),
+            ("SSH_AUTH_SOCK", "/run/b", false),
+            ("SSH_AUTH_SOCK", "/run/a/b", false),
+            ("DOCKER_HOST", "unix:///run/a", true),
+            ("DOCKER_HOST", "tcp:///run/a", false),
+            ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/a,guid=1", true),
+            ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/a;tcp:host=x", false),
+            ("LD_PRELOAD", "/run/a", false),
+            ("XDG_RUNTIME_DIR", "/run/a", false),
+        ] {
+            assert_eq!(leads_to(name, value.as_bytes(), &sockets), leads, "{name}={value}");
+        }
     }
 
     #[test]

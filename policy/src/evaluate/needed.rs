@@ -139,7 +139,7 @@ impl Needed {
 }
 
 fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
-    let analysis = commands::analyse(workspace, line);
+    let analysis = commands::analyse(workspace, Some(workspace.root.clone()), line);
     needed.paths(analysis.goes.values().flatten().cloned());
     let handed_on = fed::changes_what_it_is_fed(&analysis);
     for (index, command) in analysis.commands.iter().enumerate() {
@@ -170,6 +170,13 @@ fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
             FileTarget::Pattern { folder, .. } => Some(folder.clone()),
             FileTarget::Unknown(_) => None,
         }));
+        needed.paths(command.named.iter().filter_map(|named| match &named.target {
+            FileTarget::Path(path) => Some(path.clone()),
+            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => None,
+        }));
+        for named in &command.named {
+            needed.left(named.through.clone().unwrap_or_default());
+        }
         for access in &command.files {
             needed.left(access.through.clone().unwrap_or_default());
         }

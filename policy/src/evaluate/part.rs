@@ -135,6 +135,14 @@ impl Part {
         });
     }
 
+    /// The same about what is said in other words.
+    pub(super) fn renamed(self, subject: String) -> Self {
+        Self {
+            subject: visible(&subject).into_owned(),
+            ..self
+        }
+    }
+
     pub(super) fn guarded(mut self, guard: Option<Guard>) -> Self {
         self.guard = guard;
         self

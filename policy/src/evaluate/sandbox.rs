@@ -278,6 +278,12 @@ impl World<'_> {
             Some(format!(
                 "the project wants no sandbox (`{none}`), which only you or the team can say"
             ))
+        } else if !sandbox.unix_sockets.is_empty() {
+            // Which program connects, nobody can tell from its line.
+            Some(
+                "it could speak to a service outside the sandbox, whose socket policy allows (`allowUnixSockets`)"
+                    .to_owned(),
+            )
         } else if !analysis.opaque.is_empty() {
             Some("a part of the line is not understood".to_owned())
         } else if analysis.commands.iter().any(changes_identity) {

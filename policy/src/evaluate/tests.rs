@@ -423,6 +423,19 @@ fn what_the_sandbox_may_do_settles_what_fits_into_it() {
             "docker build .",
             Some("speaks to a service"),
         ),
+        (
+            vec![user(json!({"allowUnixSockets": ["/run/docker.sock"]}))],
+            "make",
+            Some("`allowUnixSockets`"),
+        ),
+        (
+            vec![
+                user(json!({"allowUnixSockets": ["/run/docker.sock"]})),
+                (Layer::Team, json!({"allowUnixSockets": []})),
+            ],
+            "make",
+            None,
+        ),
         (vec![user(json!({}))], "make > log", None),
         (
             vec![user(json!({"type": "workspace_readonly"}))],

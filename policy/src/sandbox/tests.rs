@@ -89,6 +89,7 @@ fn the_stricter_type_wins_unless_the_project_is_trusted() {
 fn an_untrusted_project_widens_nothing() {
     let wide = SandboxSettings {
         read_write: vec!["/data".to_owned()],
+        unix_sockets: Some(vec!["/run/docker.sock".to_owned()]),
         share_tmp: Some(true),
         shared_build_cache: Some(true),
         network_mode: Some(NetworkMode::AllowAll),
@@ -208,6 +209,50 @@ fn what_restricts_wins() {
 }
 
 #[test]
+fn sockets_are_united_unless_the_team_says_which() {
+    let naming = |list: &[&str]| SandboxSettings {
+        unix_sockets: Some(list.iter().map(|path| (*path).to_owned()).collect()),
+        ..SandboxSettings::default()
+    };
+    let (user, project, team, none) = (
+        naming(&["/a", "~/b"]),
+        naming(&["c", "/a"]),
+        naming(&["/t"]),
+        naming(&[]),
+    );
+    let texts = |documents: &[Said<'_>]| -> Vec<String> {
+        merge(documents)
+            .unix_sockets
+            .into_iter()
+            .map(|path| path.text)
+            .collect()
+    };
+    let own = said(Layer::User, true, &user);
+    assert!(texts(&[]).is_empty());
+    assert_eq!(texts(&[own, said(Layer::Project, true, &project)]), ["/a", "~/b", "c"]);
+    assert_eq!(texts(&[own, said(Layer::Project, false, &project)]), ["/a", "~/b"]);
+    assert_eq!(texts(&[own, said(Layer::Team, true, &team)]), ["/t"]);
+    assert!(texts(&[own, said(Layer::Team, true, &none)]).is_empty());
+    assert_eq!(
+        texts(&[own, said(Layer::Team, true, &SandboxSettings::default())]),
+        ["/a", "~/b"]
+    );
+    // A socket that is named is not hidden with the credentials among which it lies.
+    assert_eq!(merge(&[own]).revealed.len(), 2);
+}
+
+#[test]
+fn a_socket_is_named_in_full_with_the_place_of_the_fault() {
+    let text = "{\n  \"allowUnixSockets\": [\"/run/*.sock\", \"/run/\", 1, \"/run/a b\"]\n}";
+    let faults = SandboxSettings::parse(text).unwrap_err();
+    let places: Vec<(u32, u32)> = faults.iter().map(|fault| (fault.line, fault.column)).collect();
+    assert_eq!(places, [(2, 24), (2, 39), (2, 48)], "{faults:#?}");
+    assert!(SandboxSettings::parse(r#"{"allowUnixSockets": "/run/x"}"#).is_err());
+    let empty = SandboxSettings::parse(r#"{"allowUnixSockets": []}"#).unwrap();
+    assert_eq!(empty.unix_sockets, Some(Vec::new()), "an empty list says something");
+}
+
+#[test]
 fn a_whole_file_is_read() {
     let text = include_str!("../../../docs/examples/sandbox.json");
     let settings = SandboxSettings::parse(text).unwrap();
@@ -223,6 +268,7 @@ fn a_whole_file_is_read() {
             shared_build_cache: Some(true),
             allow_root_owner: Some(true),
             accept_without_landlock: Some(false),
+            unix_sockets: Some(vec!["/run/postgresql/.s.PGSQL.5432".to_owned()]),
             network_mode: Some(NetworkMode::SandboxJsonPlusDefaults),
             network: NetworkPolicy {
                 default_allow: Some(false),

@@ -395,6 +395,13 @@ pub(super) fn words_here(words: &[Word]) -> &[Word] {
     }
 }
 
+/// Whether it is a wrapper by a subcommand for which a rule on the program alone does not speak.
+pub(super) fn needs_own_rule(words: &[Word]) -> bool {
+    let name = words.first().and_then(Word::literal).map(base_name);
+    name.and_then(|name| wrappers::resolve(name, words))
+        .is_some_and(|(wrapper, _)| wrapper.own_rule)
+}
+
 /// Whether a program of this name only runs others: a wrapper that changes nothing, a shell, `xargs`.
 pub(super) fn is_plain_wrapper(name: &str) -> bool {
     let plain = |wrapper: &wrappers::Wrapper| wrapper.kind == wrappers::Kind::Plain || wrapper.name == "xargs";

@@ -182,6 +182,17 @@ fn special_escape(name: &str, known: Known, arguments: &[Word]) -> Option<Escape
             }),
         "awk" | "gawk" | "mawk" | "nawk" => script_that_writes(name, arguments, &parsed)
             .map(|script| Escape::new(script, "its program runs programs or writes files")),
+        // A toolchain by its folder: its compiler is run.
+        "cargo" | "rustc" | "rustdoc" | "rustfmt" | "cargo-fmt" | "cargo-clippy" | "clippy-driver" | "rust-gdb"
+        | "rust-lldb" | "rust-analyzer"
+            if texts()
+                .next()
+                .is_some_and(|text| text.starts_with('+') && text.contains('/')) =>
+        {
+            texts()
+                .next()
+                .map(|text| Escape::new(text, "runs the compiler that lies in the folder it names"))
+        }
         // What stands behind `--` is for the compiler.
         "cargo" if texts().any(|text| matches!(text, "clippy" | "rustc" | "rustdoc")) => {
             let dashes = arguments.iter().position(|word| word.literal() == Some("--"))?;

@@ -31,6 +31,10 @@ struct Executing {
     code: bool,
     /// Letters of options without a value, behind which another option may stand in the same word.
     joined: &'static str,
+    /// These run something where their value is the input: `docker compose -f -`.
+    input: &'static [&'static str],
+    /// A long option may have any number of dashes in front, and be cut short.
+    dashes: bool,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +51,10 @@ struct Raw {
     code: bool,
     #[serde(default)]
     joined: String,
+    #[serde(default)]
+    input: String,
+    #[serde(default)]
+    dashes: bool,
     #[serde(default)]
     runs: BTreeMap<String, String>,
 }
@@ -70,6 +78,8 @@ static PROGRAMS: LazyLock<ByName<Executing>> = LazyLock::new(|| {
             free: data::words(&raw.free),
             code: raw.code,
             joined: data::keep_text(&raw.joined),
+            input: data::words(&raw.input),
+            dashes: raw.dashes,
         });
         entries.extend(data::words(&raw.names).iter().map(|name| (*name, program)));
     }
@@ -256,6 +266,32 @@ fn msbuild(word: &str) -> String {
     }
 }
 
+/// A long option in the spelling of the table: npm takes `-script-shell`, `---script-shell` and `--script-sh` for
+/// `--script-shell`.
+fn with_two_dashes(program: &Executing, word: &str) -> String {
+    let bare = word.trim_start_matches('-');
+    let (name, value) = match bare.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (bare, None),
+    };
+    if bare.len() == word.len() || name.len() < 2 {
+        return word.to_owned();
+    }
+    let listed = program.runs.iter().map(|remarked| remarked.option);
+    let mut listed = listed.chain(program.here.iter().chain(program.loose).copied());
+    let means = |option: &&str| option.strip_prefix("--").is_some_and(|option| option.starts_with(name));
+    match (listed.find(means), value) {
+        (Some(option), Some(value)) => format!("{option}={value}"),
+        (Some(option), None) => option.to_owned(),
+        (None, _) => word.to_owned(),
+    }
+}
+
+/// Whether a value is the input, whose text the line brings.
+fn is_input(value: &str) -> bool {
+    matches!(value, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
 fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let all = words;
     let (name, from) = behind_module(all)?;
@@ -264,9 +300,17 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
     let words: Vec<String> = all
         .iter()
         .skip(from)
-        .map(|word| word.literal().unwrap_or_default())
+        .map(|word| match word {
+            Word::Literal(text) => text.as_str(),
+            // `-f <(…)`
+            Word::Dynamic { source, .. } if source.starts_with("<(") => "-",
+            Word::Dynamic { .. } => "",
+        })
         .take_while(|word| *word != "--")
         .map(|word| {
+            if program.dashes {
+                return with_two_dashes(program, word);
+            }
             if matches!(name, "dotnet" | "msbuild") {
                 return msbuild(word);
             }
@@ -325,6 +369,10 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
             here.find(|option| given(option).is_some_and(|value| !is_below(value)))
         })
         .or_else(|| {
+            let mut input = program.input.iter().copied();
+            input.find(|option| given(option).is_some_and(is_input))
+        })
+        .or_else(|| {
             let mut loose = program.loose.iter().copied();
             loose.find(|option| given(option).is_some_and(|value| !value.is_empty() && !is_below(value)))
         })
@@ -361,7 +409,7 @@ mod tests {
             let all = raw
                 .runs
                 .keys()
-                .chain([&raw.here, &raw.loose])
+                .chain([&raw.here, &raw.loose, &raw.input])
                 .flat_map(|text| text.split_whitespace());
             for option in all {
                 assert!(
@@ -437,6 +485,15 @@ mod tests {
             ("npm --prefix /proj/../x test", Some("--prefix")),
             ("npm --prefix=/works/web test", Some("--prefix")),
             ("make -C /proj/sub test", None),
+            ("npm run x -script-shell ./x", Some("--script-shell")),
+            ("npm run x ---script-sh=./x", Some("--script-shell")),
+            ("npm run x -- -script-shell=./x", None),
+            ("npm run x --prefer-offline -s -g", None),
+            ("docker compose -f - up", Some("-f")),
+            ("docker compose --file=- up", Some("--file")),
+            ("docker compose -f <(echo x) up", Some("-f")),
+            ("docker compose logs -f", None),
+            ("docker compose -f a.yml up", None),
             ("npm --script-sh$X test", Some("--script-shell")),
             ("npm --script-shell\"$X\" test", Some("--script-shell")),
             ("npm --workspaces$X test", None),

@@ -337,6 +337,23 @@ fn home<'a>(state: &State, context: &'a ShellContext) -> Option<&'a AbsPath> {
     context.home.as_ref().filter(|_| !state.variables.contains_key("HOME"))
 }
 
+/// Where the home of a person of this name usually is, if it can be one: beside the known one.
+pub(super) fn home_of(name: &str, home: &AbsPath) -> Option<AbsPath> {
+    let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || !name.chars().all(letters) {
+        return None;
+    }
+    if name == home.file_name() {
+        return Some(home.clone());
+    }
+    let beside = home.parent().filter(|folder| folder.segments().next().is_some());
+    Some(match (name, beside) {
+        ("root", _) => AbsPath::root().join("root"),
+        (_, Some(folder)) => folder.join(name),
+        (_, None) => AbsPath::root().join("home").join(name),
+    })
+}
+
 fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -> Field {
     let glob = is_glob(cells);
     let home = home(state, context);
@@ -368,7 +385,23 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
             {
                 exact = false;
                 literal = false;
-                drafts.clear();
+                let name: String = tilde
+                    .iter()
+                    .skip(1)
+                    .filter_map(|cell| match cell {
+                        Cell::Char { c, .. } => Some(*c),
+                        _ => None,
+                    })
+                    .collect();
+                // Where it usually is; whatever else it may be is not known.
+                match home.and_then(|home| home_of(&name, home)) {
+                    Some(other) => {
+                        let letters = other.as_str().chars();
+                        letters.for_each(|c| drafts.iter_mut().for_each(|draft| draft.push(c, false, glob)));
+                        cells = rest;
+                    }
+                    None => drafts.clear(),
+                }
             }
             _ => {}
         }

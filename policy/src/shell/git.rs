@@ -126,9 +126,18 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
                 "clone" | "fetch" | "fetch-pack" | "ls-remote" | "pull" => &["--upload-pack"],
                 "push" | "send-pack" => &["--receive-pack"],
                 "grep" => &["--open-files-in-pager"],
+                "rebase" => &["--exec"],
+                "send-email" => &["--header-cmd"],
+                "svn" => &["--authors-prog"],
+                "web--browse" => &["--browser", "--tool"],
+                "difftool" => &["--extcmd"],
                 _ => &[],
             };
-            let meant = meant || (name.len() > 2 && own.iter().any(|option| option.starts_with(name)));
+            // `--edit-todo` and `--empty` of rebase begin with an `e`, too.
+            let meant = meant
+                || (name.len() > 2
+                    && !(verb == "rebase" && name == "--e")
+                    && own.iter().any(|option| option.starts_with(name)));
             let innocent = matches!(
                 (verb, name),
                 ("merge" | "pull" | "rebase" | "cherry-pick" | "revert", "--strategy")
@@ -152,6 +161,8 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
             "difftool" => &["-x", "-t"],
             "format-patch" => &["-o"],
             "archive" => &["-o"],
+            "web--browse" => &["-b", "-t", "-c"],
+            "cvsimport" => &["-p"],
             _ => &[][..],
         };
         let meant = |short: &&&str| text.starts_with(**short) || in_cluster(verb, text, short).is_some();
@@ -162,7 +173,11 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
     // Words that are commands themselves.
     let second = words.get(split.rest).and_then(Word::literal).unwrap_or_default();
     match (verb, second) {
-        ("bisect", "run") | ("submodule", "foreach") | ("remote-ext" | "filter-branch" | "daemon" | "instaweb", _) => {
+        // What is run, and where, from then on.
+        ("maintenance", "register" | "unregister" | "start" | "stop")
+        | ("bisect", "run")
+        | ("submodule", "foreach")
+        | ("remote-ext" | "filter-branch" | "daemon" | "instaweb", _) => {
             Some(format!("{verb} {second}").trim_end().to_owned())
         }
         ("merge-index", _) if !words.iter().any(|word| word.literal() == Some("git-merge-one-file")) => {

@@ -97,6 +97,10 @@ pub(crate) fn words(command: &Command) -> Words {
         Some((module, from)) if module != name => (module, command.words.get(from..).unwrap_or_default()),
         _ => (name, command.words.get(1..).unwrap_or_default()),
     };
+    // An option of it that runs something says what.
+    if executing::option(command, &|_| false).is_some() {
+        return Words::Unknown;
+    }
     if let Some(entries) = INERT.get(name) {
         let verbs = verbs(name, rest);
         let among = |list: &[&str]| {
@@ -142,7 +146,7 @@ fn lies_among_programs(written: &str) -> bool {
 
 /// The words that may be the subcommand, each alone and with the next word: the first that is no option, and behind an option
 /// that is not known the one behind, too.
-fn verbs(name: &str, rest: &[Word]) -> Vec<(String, String)> {
+pub(super) fn verbs(name: &str, rest: &[Word]) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let (mut at, mut either) = (0, false);
     while let Some(word) = rest.get(at).filter(|_| at < MOST_WORDS) {

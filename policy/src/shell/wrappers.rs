@@ -92,6 +92,8 @@ pub(super) struct Wrapper {
     pub(super) escapes: &'static [Remarked],
     /// Options that hide what is run.
     pub(super) opaque: &'static [Remarked],
+    /// A rule for the program alone does not cover what it runs: running programs is not what the program is for.
+    pub(super) own_rule: bool,
     /// The same lists, for telling options from operands.
     pub(super) spec: Spec,
 }
@@ -115,6 +117,8 @@ struct Raw {
     attached: String,
     #[serde(default)]
     pairs: String,
+    #[serde(default)]
+    own_rule: bool,
     #[serde(default)]
     operands: usize,
     #[serde(default)]
@@ -207,6 +211,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         values: data::words(&valued),
         attached: data::words(&raw.attached),
         pairs: data::words(&raw.pairs),
+        own_rule: raw.own_rule,
         operands: raw.operands,
         optional: raw.optional,
         instead: data::words(&raw.instead),

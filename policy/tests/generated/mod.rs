@@ -160,6 +160,7 @@ fn word(key: &str, choices: &mut Choices<'_>) -> &'static str {
         "additionalReadwritePaths" | "additionalReadonlyPaths" | "denyRead" => {
             choices.one(&["out/x", "~/c d", "/srv", "*.pem"])
         }
+        "allowUnixSockets" => choices.one(&["/run/a.sock", "~/c d", "sub/s"]),
         "readOnly" | "tools" => choices.one(&["get_*", "list:*"]),
         _ => "Bash(git log *)",
     }

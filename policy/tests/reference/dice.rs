@@ -3,6 +3,7 @@
 use portcullis_policy::Mode;
 
 /// A small generator of numbers (xorshift): the same seed gives the same cases everywhere.
+#[derive(Clone)]
 pub(crate) struct Dice(u64);
 
 impl Dice {

@@ -19,6 +19,8 @@ pub(crate) struct Says {
     pub(crate) managed_rules_only: bool,
     pub(crate) allow_if_sandboxed: Option<bool>,
     pub(crate) sandbox_always: bool,
+    /// Whether there is a list of sockets that may be connected to, and whether it holds one.
+    pub(crate) sockets: Option<bool>,
     /// Deletion, external files, browser.
     pub(crate) protections: [Option<bool>; 3],
     pub(crate) agent_directories: Option<bool>,
@@ -249,6 +251,9 @@ impl Writer {
         };
         self.says.allow_if_sandboxed = switch(dice, 4, false);
         self.says.sandbox_always = dice.once_in(30);
+        // Beside the row of dice, so that every seed gives the calls that it gave before there were such lists.
+        let mut aside = dice.clone();
+        self.says.sockets = aside.once_in(29).then(|| aside.once_in(2));
         self.says.protections = [(); 3].map(|()| switch(dice, 5, true));
         self.says.agent_directories = (team && dice.once_in(4)).then(|| dice.once_in(3));
         self.says.managed_rules_only = team && dice.once_in(12);
@@ -272,6 +277,10 @@ impl Writer {
         self.line("\"sandbox\": {");
         if let Some(on) = says.allow_if_sandboxed {
             self.line(format!("\"autoAllowIfSandboxed\": {on},"));
+        }
+        if let Some(any) = says.sockets {
+            let list: &[&str] = if any { &["/run/x"] } else { &[] };
+            self.line(format!("\"allowUnixSockets\": {},", json!(list)));
         }
         self.line(format!("\"always\": {} }},", says.sandbox_always));
         self.line("\"protections\": {");

@@ -24,6 +24,7 @@ mod generate;
 mod judge;
 mod matchers;
 mod mentions;
+mod outside;
 mod policy;
 mod rules;
 mod texts;

@@ -78,6 +78,16 @@ impl<'a> Policy<'a> {
         on || (cursors.contains(&mode) && !off)
     }
 
+    /// Whether a command in the sandbox can connect to somebody outside: the team's lists, if there are any, say so alone.
+    fn reaches_sockets(&self) -> bool {
+        let lists_one = |document: &Document| document.says.sockets == Some(true);
+        if self.any(|document| document.layer >= Layer::Team && document.says.sockets.is_some()) {
+            self.any(|document| document.layer >= Layer::Team && lists_one(document))
+        } else {
+            self.any(|document| lists_one(document) && self.widens(document))
+        }
+    }
+
     fn allows_if_sandboxed(&self) -> bool {
         self.any(|document| document.says.allow_if_sandboxed == Some(true) && self.widens(document))
             && !self.any(|document| document.says.allow_if_sandboxed == Some(false))
@@ -212,6 +222,7 @@ impl Judge<'_> {
         let answered = |part: &Part| part.verdict == Verdict::Allow || lifted(part);
         let sandboxed = (by_mode || by_policy)
             && Self::fits_sandbox(analysis)
+            && !self.policy.reaches_sockets()
             && self.sandbox_is_offered()
             && parts.iter().all(answered)
             && parts.iter().any(lifted);

@@ -140,6 +140,7 @@ pub fn profile(
         shared_build_cache: sandbox.shared_build_cache,
         refuse_root: !sandbox.allow_root_owner,
         accept_without_landlock: sandbox.accept_without_landlock,
+        unix_sockets: paths(&sandbox.unix_sockets),
         revealed_paths: paths(&sandbox.revealed),
         limits: Some(LIMITS),
     }
@@ -291,6 +292,7 @@ mod tests {
             "type": "workspace_readonly", "additionalReadwritePaths": ["out", "~/cache", "/data"], "denyRead": ["*.pem"],
             "additionalReadonlyPaths": ["~/keep"], "disableTmpWrite": true, "shareTmp": true, "enableSharedBuildCache": true,
             "allowRootOwner": false, "acceptWithoutLandlock": true, "networkMode": "sandbox_json_only",
+            "allowUnixSockets": ["/run/docker.sock", "~/agent"],
             "networkPolicy": { "allow": ["*.example.com"], "deny": ["10.0.0.0/8"] }
         }"#;
         let of = |text: &str| {
@@ -312,8 +314,16 @@ mod tests {
         assert_eq!((denial.reading, denial.folder), (DenialReading::Entry, None));
         assert_eq!(
             all.revealed_paths,
-            ["/home/ada/keep", "/w/out", "/home/ada/cache", "/data"]
+            [
+                "/home/ada/keep",
+                "/w/out",
+                "/home/ada/cache",
+                "/data",
+                "/run/docker.sock",
+                "/home/ada/agent"
+            ]
         );
+        assert_eq!(all.unix_sockets, ["/run/docker.sock", "/home/ada/agent"]);
         assert_eq!(all.temporary_folder(), v1::TemporaryFolder::Closed);
         assert!(all.shared_build_cache && all.refuse_root);
         let rules = all.network_rules.unwrap();

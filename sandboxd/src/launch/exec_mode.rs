@@ -164,7 +164,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     };
     let mut prepared = prepare(&profile, &extras)?;
     prepared.layout.with_cache = true;
-    let (environment, left_out) = environment(policy.disable_tmp_write);
+    let (environment, left_out) = environment(policy.disable_tmp_write, &profile.unix_sockets);
     let name = arguments
         .command
         .first()
@@ -297,10 +297,13 @@ fn read_policy(path: &Path) -> Result<SandboxSettings, ExecError> {
 
 /// What is passed on: a person's own variables are wanted, but for secrets and what means something outside only. Beside it
 /// the names of what was left out.
-fn environment(tmp_read_only: bool) -> (Vec<Vec<u8>>, Vec<String>) {
+fn environment(tmp_read_only: bool, sockets: &[String]) -> (Vec<Vec<u8>>, Vec<String>) {
     let tmp = if tmp_read_only { PRIVATE_TMP } else { "/tmp" };
     let left_out = |name: &str| scrub::is_of_outside(name) || scrub::looks_secret(name);
-    let (out, kept): (Vec<_>, Vec<_>) = std::env::vars_os().partition(|(name, _)| left_out(&name.to_string_lossy()));
+    let (out, kept): (Vec<_>, Vec<_>) = std::env::vars_os().partition(|(name, value)| {
+        let name = name.to_string_lossy();
+        left_out(&name) && !scrub::leads_to(&name, value.as_bytes(), sockets)
+    });
     let kept = kept
         .iter()
         .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use portcullis_policy::network::NetworkRules;
-use portcullis_proto::v1::RunStart;
+use portcullis_proto::v1::{RunStart, SandboxProfile};
 use tonic::Status;
 
 use crate::network;
@@ -22,10 +22,11 @@ const MAX_VARIABLES: usize = 8192;
 ///
 /// PATH is the daemon's own, because the decision rested on what programs' names stand for there. Not for a command that nobody
 /// judged (a profile that lets every variable pass): there the caller's counts, and what means something outside only is left out.
+/// A variable that says where an allowed socket is passes always.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if a variable is malformed or there is too much.
-pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Result<Vec<Vec<u8>>, Status> {
+pub fn filtered(start: &RunStart, profile: &SandboxProfile, search_path: &str) -> Result<Vec<Vec<u8>>, Status> {
     let bytes: usize = start.environment.iter().map(Vec::len).sum();
     if bytes > MAX_BYTES || start.environment.len() > MAX_VARIABLES {
         return Err(Status::invalid_argument(format!(
@@ -35,6 +36,7 @@ pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Resu
     if start.argv.iter().any(|word| word.contains('\0')) || start.cwd.contains('\0') {
         return Err(Status::invalid_argument("invalid `argv` or `cwd`: holds a NUL"));
     }
+    let allowed = &profile.environment;
     let unjudged = allowed.iter().any(|entry| entry == "*");
     let mut ours = vec![format!("PWD={}", start.cwd), "TMPDIR=/tmp".to_owned()];
     if !unjudged || !start.environment.iter().any(|variable| variable.starts_with(b"PATH=")) {
@@ -56,6 +58,14 @@ pub fn filtered(start: &RunStart, allowed: &[String], search_path: &str) -> Resu
                 .strip_prefix(name)
                 .is_some_and(|rest| rest.starts_with(b"="))
         });
+        let leads_to = |name: &str| {
+            let value = variable.get(name.len() + 1..).unwrap_or_default();
+            scrub::leads_to(name, value, &profile.unix_sockets)
+        };
+        if !brought && std::str::from_utf8(name).is_ok_and(leads_to) {
+            environment.push(variable.clone());
+            continue;
+        }
         // Whatever a list of names lets through: a pattern in it may cover more than its author thought of.
         let left_out = |name: &str| scrub::looks_secret(name) || (unjudged && scrub::is_of_outside(name));
         let left_out = std::str::from_utf8(name).is_ok_and(left_out);
@@ -125,6 +135,14 @@ fn covers(entry: &str, name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    fn passing(names: Vec<String>, sockets: &[&str]) -> SandboxProfile {
+        SandboxProfile {
+            environment: names,
+            unix_sockets: sockets.iter().map(|path| (*path).to_owned()).collect(),
+            ..SandboxProfile::default()
+        }
+    }
+
     #[test]
     fn only_what_is_named_passes_and_path_is_ours() {
         let start = RunStart {
@@ -143,7 +161,7 @@ mod tests {
             ..RunStart::default()
         };
         let allowed = ["PATH", "LC_*", "HOME", "TMPDIR"].map(str::to_owned);
-        let environment = filtered(&start, &allowed, "/usr/bin").unwrap();
+        let environment = filtered(&start, &passing(allowed.to_vec(), &[]), "/usr/bin").unwrap();
         let texts: Vec<&str> = environment
             .iter()
             .map(|variable| std::str::from_utf8(variable).unwrap())
@@ -162,7 +180,7 @@ mod tests {
             cwd: "/w".to_owned(),
             ..RunStart::default()
         };
-        let environment = filtered(&start, &["*".to_owned()], "/usr/bin").unwrap();
+        let environment = filtered(&start, &passing(vec!["*".to_owned()], &["/t"]), "/usr/bin").unwrap();
         let texts: Vec<&str> = environment
             .iter()
             .map(|variable| std::str::from_utf8(variable).unwrap())
@@ -172,8 +190,23 @@ mod tests {
             environment: Vec::new(),
             ..start
         };
-        let environment = filtered(&without, &["*".to_owned()], "/usr/bin").unwrap();
+        let environment = filtered(&without, &passing(vec!["*".to_owned()], &[]), "/usr/bin").unwrap();
         assert!(environment.contains(&b"PATH=/usr/bin".to_vec()));
+    }
+
+    #[test]
+    fn where_an_allowed_socket_is_may_be_known_inside() {
+        let start = RunStart {
+            environment: ["SSH_AUTH_SOCK=/s", "DOCKER_HOST=unix:///run/docker.sock"]
+                .map(|variable| variable.as_bytes().to_vec())
+                .to_vec(),
+            ..RunStart::default()
+        };
+        for list in [vec![], vec!["*".to_owned()]] {
+            let environment = filtered(&start, &passing(list, &["/s"]), "/usr/bin").unwrap();
+            assert!(environment.contains(&b"SSH_AUTH_SOCK=/s".to_vec()));
+            assert!(!environment.iter().any(|variable| variable.starts_with(b"DOCKER_HOST")));
+        }
     }
 
     #[test]
@@ -183,7 +216,7 @@ mod tests {
                 environment: vec![bad.as_bytes().to_vec()],
                 ..RunStart::default()
             };
-            assert!(filtered(&start, &[], "").is_err(), "{bad:?}");
+            assert!(filtered(&start, &SandboxProfile::default(), "").is_err(), "{bad:?}");
         }
     }
 }

@@ -209,6 +209,7 @@ fn written(settings: &SandboxSettings) -> Map<String, Value> {
         shared_build_cache,
         allow_root_owner,
         accept_without_landlock,
+        unix_sockets,
         network_mode,
         network: NetworkPolicy {
             default_allow,
@@ -241,6 +242,7 @@ fn written(settings: &SandboxSettings) -> Map<String, Value> {
         ("enableSharedBuildCache", shared_build_cache.map(Value::from)),
         ("allowRootOwner", allow_root_owner.map(Value::from)),
         ("acceptWithoutLandlock", accept_without_landlock.map(Value::from)),
+        ("allowUnixSockets", unix_sockets.as_deref().map(Value::from)),
         ("networkMode", network_mode.map(|mode| json!(mode.word()))),
         ("networkPolicy", (!network.is_empty()).then_some(Value::Object(network))),
     ];
@@ -355,8 +357,9 @@ mod tests {
             "{}",
             r#"{"type": "workspace_readonly", "additionalReadwritePaths": ["a"], "additionalReadonlyPaths": ["~/b"],
                 "denyRead": ["*.pem"], "disableTmpWrite": true, "shareTmp": false, "enableSharedBuildCache": true,
-                "allowRootOwner": false, "acceptWithoutLandlock": true, "networkMode": "allow_all",
+                "allowRootOwner": false, "acceptWithoutLandlock": true, "allowUnixSockets": ["~/s"], "networkMode": "allow_all",
                 "networkPolicy": {"default": "deny", "allow": [], "deny": ["10.0.0.0/8", "*.x.test"]}}"#,
+            r#"{"allowUnixSockets": []}"#,
             r#"{"networkPolicy": {"default": "allow", "allow": ["a.test", "127.0.0.1/32", "[::1]"]}}"#,
         ] {
             let settings = SandboxSettings::parse(text).unwrap();

@@ -43,6 +43,7 @@ impl Reader<'_> {
             "enableSharedBuildCache" => settings.shared_build_cache = self.boolean(value, key),
             "allowRootOwner" => settings.allow_root_owner = self.boolean(value, key),
             "acceptWithoutLandlock" => settings.accept_without_landlock = self.boolean(value, key),
+            "allowUnixSockets" => settings.unix_sockets = self.sockets(value, key),
             "networkPolicy" => {
                 if let Some(object) = self.object(value, key) {
                     settings.network = self.network_policy(object);
@@ -97,6 +98,26 @@ impl Reader<'_> {
             }
         });
         entries
+    }
+
+    /// A list of paths of sockets; `None` if it is no list.
+    fn sockets(&mut self, value: &Value<'_>, key: &str) -> Option<Vec<String>> {
+        let mut entries = Vec::new();
+        self.each(value, key, |this, element, text| {
+            if text.contains(['*', '?', '[', '\0']) {
+                let hint = "write the whole path of one socket";
+                this.fault(range(element), format!("an entry of `{key}` is no pattern"), Some(hint));
+            } else if text.ends_with('/') {
+                this.fault(
+                    range(element),
+                    "a socket is no folder",
+                    Some("write the whole path of one socket"),
+                );
+            } else {
+                entries.push(text.to_owned());
+            }
+        });
+        matches!(value, Value::Array(_)).then_some(entries)
     }
 
     /// A list of paths and patterns that a host will be able to read.

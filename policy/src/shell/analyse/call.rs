@@ -6,7 +6,7 @@ use crate::shell::{
     Assignment, Command, CommandClass, FileAccess, OpaqueReason, Word, acts,
     class::{self, base_name},
     expand::{Field, State, Text},
-    files, hidden,
+    files, hidden, outside,
     reader::Read,
     syntax::{Redirect, Simple},
     variables,
@@ -86,9 +86,13 @@ impl Walk<'_> {
             .first()
             .and_then(Field::text)
             .map(|program| base_name(program).to_owned());
-        let touched = match (&name, call.fields.get(1..)) {
-            (Some(name), Some(arguments)) => files::touched(name, arguments, &state),
-            _ => files::Touched::default(),
+        let (touched, named) = match (&name, call.fields.get(1..)) {
+            (Some(name), Some(arguments)) => {
+                let touched = files::touched(name, arguments, &state);
+                let named = outside::named(name, arguments, &touched.files, &state, self.context);
+                (touched, named)
+            }
+            _ => (files::Touched::default(), Vec::new()),
         };
         let index = self.analysis.commands.len();
         self.note_input(index, &call.stdin)?;
@@ -124,6 +128,7 @@ impl Walk<'_> {
             class,
             remote: state.remote,
             told: name.as_deref().map_or_else(String::new, |name| told(name, &call.stdin)),
+            named,
         })?;
         if let Some((simple, redirects)) = call.raw {
             self.simple_pieces(simple, redirects, &state)?;

@@ -192,6 +192,7 @@ impl Walk<'_> {
             class: CommandClass::ReadOnly,
             remote: state.remote,
             told: String::new(),
+            named: Vec::new(),
         })?;
         for word in words {
             self.raw_word(word, state)?;

@@ -1,0 +1,224 @@
+//! Commands that are known to change files of the project: the data file `policy/data/changes.toml`.
+//!
+//! Plan mode refuses them whatever a rule says. Of git `acts` says the same. Which files these are is not told, and what a
+//! program of the project changes is not known here. Nothing is allowed by it.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use serde::Deserialize;
+
+use super::{Command, Word, acts, data, executing, inert};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    names: String,
+    #[serde(default)]
+    verbs: String,
+    #[serde(default)]
+    only: String,
+    #[serde(default)]
+    unless: String,
+    #[serde(default)]
+    behind: String,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
+    why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raws {
+    change: Vec<Raw>,
+}
+
+struct Change {
+    verbs: &'static [&'static str],
+    only: &'static [&'static str],
+    unless: &'static [&'static str],
+    behind: &'static [&'static str],
+}
+
+const FILE: &str = include_str!("../../data/changes.toml");
+
+static CHANGES: LazyLock<HashMap<&'static str, Vec<&'static Change>>> = LazyLock::new(|| {
+    let raws: Raws = data::read("changes.toml", FILE);
+    let mut by_name = HashMap::<&'static str, Vec<&'static Change>>::new();
+    for raw in raws.change {
+        let change: &'static Change = data::keep(Change {
+            verbs: data::words(&raw.verbs),
+            only: data::words(&raw.only),
+            unless: data::words(&raw.unless),
+            behind: data::words(&raw.behind),
+        });
+        for name in data::words(&raw.names) {
+            by_name.entry(name).or_default().push(change);
+        }
+    }
+    by_name
+});
+
+/// Whether a command is known to change files: of the work tree, packages, manifests; or copies some from elsewhere.
+pub(crate) fn changes_files(command: &Command) -> bool {
+    if command.remote {
+        return false;
+    }
+    acts::changes_work_tree(command)
+        || brings_files(command)
+        || is_listed(&command.words)
+        || executing::handed(&command.words).is_some_and(|words| is_listed(&words))
+}
+
+/// `docker cp web:/x a`, `aws s3 cp s3://x a`: the last operand is a place here.
+fn brings_files(command: &Command) -> bool {
+    let words = command.words.iter().skip(1);
+    let mut operands = words.filter(|word| word.literal().is_none_or(|text| !text.starts_with('-')));
+    acts::copies_here(command)
+        && operands
+            .next_back()
+            .is_some_and(|word| word.literal().is_none_or(|text| !is_elsewhere(text)))
+}
+
+/// Whether a text is an address, or a place in a container: `s3://x`, `web:/x`. `-` is the output.
+fn is_elsewhere(text: &str) -> bool {
+    let named = |(name, _): (&str, &str)| !name.is_empty() && !name.contains('/');
+    text == "-" || text.contains("://") || text.split_once(':').is_some_and(named)
+}
+
+fn is_listed(words: &[Word]) -> bool {
+    let Some((name, from)) = executing::behind_module(words) else {
+        return false;
+    };
+    let Some(changes) = CHANGES.get(name) else {
+        return false;
+    };
+    let rest = words.get(from..).unwrap_or_default();
+    let dashes = rest.iter().position(|word| word.literal() == Some("--"));
+    let (own, behind) = rest
+        .split_at_checked(dashes.unwrap_or(rest.len()))
+        .unwrap_or((rest, &[]));
+    let given = |list: &[&str], words: &[Word]| {
+        words.iter().filter_map(Word::literal).any(|text| {
+            let option = text.split('=').next().unwrap_or(text);
+            list.contains(&option) || list.contains(&text) || is_among_letters(list, text)
+        })
+    };
+    if given(&["--help"], own) {
+        return false;
+    }
+    let verbs = inert::verbs(name, rest);
+    let meant = |change: &&&'static Change| {
+        let named = |verb: &&str| match *verb {
+            "-" => verbs.is_empty(),
+            verb => verbs.iter().any(|(one, two)| one == verb || two == verb),
+        };
+        let unknown = own.iter().any(|word| word.literal().is_none());
+        (change.verbs.is_empty() || change.verbs.iter().any(named))
+            && (change.only.is_empty() || unknown || given(change.only, own))
+            && !given(change.unless, own)
+            && !given(change.behind, behind)
+    };
+    changes.iter().any(|change| meant(&change))
+}
+
+/// Whether a short option of a list stands among joined letters: `-i` in `-ri`.
+fn is_among_letters(list: &[&str], word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    let letters = letters.filter(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()));
+    let short = list
+        .iter()
+        .filter_map(|option| option.strip_prefix('-').filter(|letter| letter.len() == 1));
+    letters.is_some_and(|letters| letters.len() <= 4 && short.into_iter().any(|letter| letters.contains(letter)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        AbsPath,
+        shell::{self, Limits, ShellContext},
+    };
+
+    #[test]
+    fn each_entry_has_names_and_a_reason() {
+        let raws: Raws = data::read("changes.toml", FILE);
+        for raw in &raws.change {
+            assert!(
+                !raw.names.is_empty() && raw.why.split(' ').count() >= 3,
+                "{}",
+                raw.names
+            );
+        }
+    }
+
+    #[test]
+    fn commands_that_change_files() {
+        let context = ShellContext {
+            cwd: AbsPath::root(),
+            home: None,
+        };
+        let first = |line: &str| {
+            let analysis = shell::analyse(line, &context, Limits::default());
+            changes_files(&analysis.commands[0])
+        };
+        for line in [
+            "cargo fmt",
+            "cargo +nightly fmt --all",
+            "cargo clippy --fix",
+            "npm ci",
+            "npm --prefix web install x",
+            "yarn",
+            "yarn prettier --write .",
+            "npx prettier --write .",
+            "prettier -w src",
+            "python3 -m black src",
+            "python3 -m pip install x",
+            "ruff format .",
+            "ruff check --fix",
+            "gofmt -w a.go",
+            "go mod tidy",
+            "terraform fmt",
+            "docker compose cp web:/x a",
+            "aws s3 cp s3://b/x .",
+            "git format-patch HEAD~1",
+            "git subtree add --prefix x y z",
+            "eslint $X",
+        ] {
+            assert!(
+                first(line)
+                    || shell::analyse(line, &context, Limits::default())
+                        .commands
+                        .iter()
+                        .any(changes_files),
+                "{line}"
+            );
+        }
+        for line in [
+            "cargo fmt --check",
+            "cargo fmt -- --check",
+            "cargo test",
+            "cargo clippy",
+            "cargo add --help",
+            "npm test",
+            "npm run build",
+            "npm ls",
+            "yarn test",
+            "yarn --version",
+            "prettier --check .",
+            "eslint src",
+            "python3 -m black --check src",
+            "ruff check .",
+            "ruff format --diff .",
+            "gofmt -l .",
+            "go test ./...",
+            "terraform plan",
+            "terraform fmt -check",
+            "docker compose cp a web:/x",
+            "aws s3 ls",
+            "aws s3 cp a s3://b/x",
+            "git log",
+            "git format-patch --stdout HEAD~1",
+        ] {
+            assert!(!first(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Words of a command that name files of which no table says what the command does with them.
+//!
+//! The tables know many programs and never all their options. An allow rule with a wildcard reaches files of the workspace only
+//! (decision 0010), so what else a word names has to be seen, whatever the program: in an operand, behind `=`, `@`, `,` or `:`,
+//! glued to a short option, behind `--` (decision 0052). What is no file all the same stands in `policy/data/outside.toml`.
+//!
+//! It knows neither rules nor the workspace, and judges nothing. A name without a folder, or below the working directory, is left
+//! out: where a link leads from there is not looked at.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use table::{Specials, Written, is_harmless, is_in_a_tree, writes};
+
+use super::{
+    FileAccess, FileTarget, Named, ShellContext, Word, executing,
+    expand::{Field, State, home_of},
+    targets::Files,
+    wrappers,
+};
+use crate::{protected, rule::file_of};
+
+/// Most candidates of a word, most words of a command, and most files that are noted; of more, one that is not known is noted.
+const MOST: usize = 256;
+/// Longest word that is looked at, in bytes: the kernel runs nothing with a longer one (`MAX_ARG_STRLEN`).
+const LONGEST: usize = 1 << 17;
+/// Most pieces of a word.
+const MOST_PIECES: usize = 1024;
+
+/// Files that words of a command name, beside those that `touched` says already.
+pub(super) fn named(
+    name: &str,
+    arguments: &[Field],
+    touched: &[FileAccess],
+    state: &State,
+    context: &ShellContext,
+) -> Vec<Named> {
+    if state.remote {
+        return Vec::new();
+    }
+    let words: Vec<Word> = std::iter::once(Word::Literal(name.to_owned()))
+        .chain(arguments.iter().take(MOST * 64).map(|field| field.word.clone()))
+        .collect();
+    let (name, from) = executing::behind_module(&words).unwrap_or((name, 1));
+    let arguments = arguments.get(from - 1..).unwrap_or_default();
+    // What a wrapper runs has words of its own.
+    let own = match wrappers::resolve(name, &words) {
+        Some((wrapper, start)) => {
+            let found = wrappers::unwrap(wrapper, &words, start);
+            found
+                .program
+                .map_or(arguments.len(), |program| program.saturating_sub(from))
+        }
+        None => arguments.len(),
+    };
+    let arguments = arguments.get(..own).unwrap_or(arguments);
+    let own: Vec<Word> = arguments.iter().map(|field| field.word.clone()).collect();
+    let special = Specials::of(name, &own);
+    let arguments = arguments.get(..special.looked_at(&own)).unwrap_or(arguments);
+    if arguments.is_empty() {
+        return Vec::new();
+    }
+    let judged: HashSet<&str> = touched
+        .iter()
+        .map(|access| match &access.target {
+            FileTarget::Path(path) => path.as_str(),
+            FileTarget::Pattern { pattern, .. } => pattern.as_str(),
+            FileTarget::Unknown(source) => source.as_str(),
+        })
+        .collect();
+    let mut search = Search {
+        special: &special,
+        git: name == "git",
+        judged,
+        state,
+        context,
+        found: Vec::new(),
+    };
+    let mut before: Option<&str> = None;
+    for field in arguments {
+        if search.found.len() >= MOST {
+            search.too_many();
+            break;
+        }
+        let option = before.filter(|word| word.starts_with('-') && word.len() > 1 && !word.contains('='));
+        // A text may be read from a file all the same: `--value file://x`.
+        let address = field.text().is_some_and(|text| text.starts_with("file"));
+        if address || !option.is_some_and(|option| special.expects_text(option)) {
+            search.field(field, option);
+        }
+        before = Some(field.text().unwrap_or_default());
+    }
+    search.found
+}
+
+struct Search<'a> {
+    special: &'a Specials,
+    git: bool,
+    judged: HashSet<&'a str>,
+    state: &'a State,
+    context: &'a ShellContext,
+    found: Vec<Named>,
+}
+
+impl Search<'_> {
+    fn too_many(&mut self) {
+        self.found.push(Named {
+            text: "more words than are looked at".to_owned(),
+            target: FileTarget::Unknown("more words than are looked at".to_owned()),
+            through: Some(Vec::new()),
+            written: false,
+        });
+    }
+
+    fn field(&mut self, field: &Field, option: Option<&str>) {
+        if field.process {
+            return;
+        }
+        for text in field.candidates.iter().flatten().take(MOST) {
+            let known = match text.glob {
+                true => before_wildcard(&text.text),
+                false => text.text.clone(),
+            };
+            self.word(&known, option);
+        }
+        if !field.exact {
+            // What is known of it: `/home/dev/$X`, `--out=$HOME/$X`.
+            let mut source = field.source.replace('"', "");
+            if let Some(home) = self.context.home.as_ref()
+                && !self.state.variables.contains_key("HOME")
+            {
+                source = source.replace("${HOME}", home.as_str());
+                source = source.replace("$HOME/", &format!("{home}/"));
+            }
+            let end = source.find(['$', '`', '\'', '\\', '*', '?', '[', '{', '<', '>']);
+            let known = end.and_then(|end| source.get(..end)).unwrap_or_default();
+            if let Some((folder, _)) = known.rsplit_once('/') {
+                self.word(&format!("{folder}/"), option);
+            }
+        }
+    }
+
+    /// Looks at one word; `option` is the one in front of it.
+    fn word(&mut self, word: &str, option: Option<&str>) {
+        let option_itself = word.starts_with('-') && word.len() > 1;
+        if word.len() > LONGEST || word.contains('\n') || self.special.holds_text(word) {
+            return;
+        }
+        let option = match word.split_once('=') {
+            Some((name, _)) if option_itself => Some(name),
+            _ if option_itself => word.get(..2).filter(|_| !word.starts_with("--")),
+            _ => option,
+        };
+        let written = option.map_or(Written::No, writes);
+        if !(written != Written::No || word.contains(['/', '~']) || word.contains("..")) {
+            return;
+        }
+        if word.contains(char::is_whitespace) {
+            self.with_blanks(word, option_itself, written);
+            return;
+        }
+        let setting = !option_itself && option.is_none() && self.special.any(|entry| entry.settings);
+        if setting
+            && word
+                .split_once('=')
+                .is_some_and(|(name, _)| super::reader::is_name(name))
+        {
+            return;
+        }
+        let operand = !option_itself && option.is_none();
+        let mut pieces = word.split([',', ';', '=', '@', ':']);
+        if pieces.nth(MOST_PIECES).is_some() {
+            self.too_many();
+            return;
+        }
+        for part in word.split([',', ';']) {
+            self.part(part, operand, written);
+        }
+    }
+
+    /// A word with blanks is a text, unless it begins as a path does and has more of one behind the blank.
+    fn with_blanks(&mut self, word: &str, is_option: bool, written: Written) {
+        if self.git {
+            return;
+        }
+        let (value, sure) = match word.split_once('=') {
+            Some((name, value)) if is_option && !name.contains(char::is_whitespace) => (value, true),
+            _ => (word, written != Written::No),
+        };
+        let ends_as_path = value
+            .rsplit(char::is_whitespace)
+            .next()
+            .is_some_and(|last| last.contains('/'));
+        if value.starts_with(['/', '~']) && (sure || ends_as_path) {
+            self.path(value, false, written);
+        }
+    }
+
+    /// A piece of a word between commas.
+    fn part(&mut self, part: &str, operand: bool, written: Written) {
+        if let Some(at) = part.find("file:")
+            && let Some(path) = part
+                .get(at..)
+                .filter(|url| !url.starts_with("file://~"))
+                .and_then(file_of)
+        {
+            self.path(&path, operand, written);
+            return;
+        }
+        let texts = operand && self.special.any(|entry| entry.operands);
+        let mut begin = 0;
+        let mut before: Option<char> = None;
+        loop {
+            let rest = part.get(begin..).unwrap_or_default();
+            let end = rest.find(['=', '@', ':']).unwrap_or(rest.len());
+            let token = rest.get(..end).unwrap_or_default();
+            let front = part.get(..begin).unwrap_or_default();
+            // `file://~/x`, `sqlite:///x`: an address without a host.
+            let local = before == Some(':') && (token.starts_with("///") || token.starts_with("//~"));
+            let network = before == Some(':') && token.starts_with("//") && !local;
+            if network {
+                return;
+            }
+            let token = if local { token.trim_start_matches('/') } else { token };
+            if local {
+                let path = if token.starts_with('~') {
+                    token.to_owned()
+                } else {
+                    format!("/{token}")
+                };
+                self.path(&path, operand, written);
+            } else if !self.is_elsewhere(front, before) && (!texts || before == Some('@')) {
+                self.token(token, begin == 0, operand, written);
+            }
+            let Some(c) = rest.get(end..).and_then(|rest| rest.chars().next()) else {
+                return;
+            };
+            before = Some(c);
+            begin += end + c.len_utf8();
+        }
+    }
+
+    /// Whether what follows `front` is a place elsewhere: `host:/x`, `me@host:/x`, `dst=/x` of a mount.
+    fn is_elsewhere(&self, front: &str, before: Option<char>) -> bool {
+        match before {
+            // Of an option the value may stand behind a colon: `-bl:/x`.
+            Some(':') => front.contains('@') || self.special.any(|entry| entry.colon),
+            Some('=') => {
+                let key = front
+                    .trim_end_matches('=')
+                    .rsplit(['=', ':'])
+                    .next()
+                    .unwrap_or_default();
+                self.special.any(|entry| entry.keys.contains(&key))
+            }
+            _ => false,
+        }
+    }
+
+    /// A piece of a word that may be a path.
+    fn token(&mut self, token: &str, first: bool, operand: bool, written: Written) {
+        if !first || !token.starts_with(['-', '+']) {
+            self.path(token, operand, written);
+            return;
+        }
+        if let Some(rest) = token.strip_prefix('+') {
+            self.path(rest, operand, written);
+            return;
+        }
+        if token.starts_with("--") {
+            return;
+        }
+        // `-o/home/x`, `-o../x`; and `-xzf/home/x`, but not the folder in `-obuild/tmp/x`.
+        let letters = token.strip_prefix('-').unwrap_or_default();
+        let glued = letters.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        if (2..=3).contains(&(letters.len() - glued.len())) && glued.starts_with(['/', '~']) {
+            self.path(glued, operand, Written::No);
+        }
+        let behind_one = letters.char_indices().nth(1).and_then(|(at, _)| letters.get(at..));
+        if let Some(rest) = behind_one.filter(|rest| rest.contains(['/', '.'])) {
+            self.path(rest, operand, written);
+        }
+    }
+
+    fn path(&mut self, text: &str, operand: bool, written: Written) {
+        let goes_up = text.split('/').any(|segment| segment == "..");
+        let anchored = match text.strip_prefix('~') {
+            None if text.starts_with('/') => Some(text.to_owned()),
+            None => None,
+            Some(rest) => {
+                let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
+                let home = match name {
+                    "" if rest.is_empty() && !text.is_empty() => self.context.home.clone(),
+                    "" => self.context.home.clone(),
+                    name => self.context.home.as_ref().and_then(|home| home_of(name, home)),
+                };
+                // `~1.2` of a version, `x~`.
+                let Some(home) = home.filter(|_| name.is_empty() || rest.contains('/')) else {
+                    return;
+                };
+                Some(home.join(below).as_str().to_owned())
+            }
+        };
+        let mut files = Files::new(self.state);
+        files.name(anchored.as_deref().unwrap_or(text), super::Access::Write);
+        for access in files.found {
+            let FileTarget::Path(path) = &access.target else {
+                continue;
+            };
+            let protected = || protected::protects(path, protected::Switches::default()).is_some();
+            // A hook of git's is no operand of anything that only looks.
+            let in_git = operand
+                && path
+                    .parent()
+                    .is_some_and(|folder| folder.segments().any(|name| name == ".git"));
+            let here = path.is_within(&self.context.cwd);
+            let through = access.through.as_ref().is_none_or(|left| !left.is_empty());
+            let outside = (anchored.is_some() && (is_in_a_tree(path) || written == Written::Now)) || goes_up;
+            let counts = (outside && (!here || through)) || ((written != Written::No || in_git) && protected());
+            let again = self.judged.contains(path.as_str()) || is_harmless(path);
+            // Of a path that stays inside only the folders count that it leaves.
+            let same = |named: &Named| {
+                named.target == access.target
+                    || (here && !in_git && written == Written::No && named.through == access.through)
+            };
+            let noted = self.found.iter().rev().take(8).any(same);
+            if counts && !again && !noted {
+                self.found.push(Named {
+                    text: text.to_owned(),
+                    target: access.target.clone(),
+                    through: access.through.clone(),
+                    written: written != Written::No || in_git,
+                });
+            }
+        }
+    }
+}
+
+/// A pattern up to the folder in which its first wildcard stands.
+fn before_wildcard(pattern: &str) -> String {
+    let mut known = String::new();
+    let mut letters = pattern.chars();
+    while let Some(c) = letters.next() {
+        match c {
+            '*' | '?' | '[' => break,
+            '\\' => known.extend(letters.next()),
+            c => known.push(c),
+        }
+    }
+    match known.rfind('/') {
+        Some(at) => known.get(..=at).unwrap_or_default().to_owned(),
+        None => String::new(),
+    }
+}
