@@ -56,7 +56,7 @@ fn retry_hint(decision_id: &str, place: &PlaceArgs, words: &[String]) -> String 
     let mut asking: Vec<String> = ["portcullis", "decide", "--retry-of", decision_id]
         .map(str::to_owned)
         .into();
-    for (option, folder) in [("--cwd", &place.cwd), ("--workspace", &command.place.workspace)] {
+    for (option, folder) in [("--cwd", &place.cwd), ("--workspace", &place.workspace)] {
         if let Some(folder) = folder {
             asking.extend([option.to_owned(), folder.to_string_lossy().into_owned()]);
         }
