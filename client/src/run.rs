@@ -69,7 +69,7 @@ pub enum Event {
     /// Bytes of its standard error.
     Stderr(Vec<u8>),
     /// It ended. Nothing follows.
-    Ended(Outcome),
+    Ended(Box<Outcome>),
 }
 
 /// The sandbox that a command runs in.
@@ -303,7 +303,7 @@ impl Running {
                 Some(Reply::Exit(outcome)) => {
                     self.ended = true;
                     self.input.window.close();
-                    Event::Ended(Outcome::from_wire(outcome))
+                    Event::Ended(Box::new(Outcome::from_wire(outcome)))
                 }
                 Some(Reply::StdinTaken(_)) => {
                     // Never more than at the start, whatever the other end claims.
@@ -330,7 +330,7 @@ impl Running {
         let end = async {
             loop {
                 if let Some(Event::Ended(outcome)) = self.next().await? {
-                    return Ok(outcome);
+                    return Ok(*outcome);
                 }
             }
         };

@@ -82,7 +82,7 @@ pub(super) async fn to_the_end(
                 let _ = pass(&mut err, &bytes).await;
             }
             Some(Event::Started(what)) => started(&what),
-            Some(Event::Ended(outcome)) => break outcome,
+            Some(Event::Ended(outcome)) => break *outcome,
             None => return Err(Failure::text("the run ended without an outcome")),
         }
     };
