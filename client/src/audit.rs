@@ -151,6 +151,43 @@ pub struct Decision {
     pub ticket_issued: bool,
     /// The caller's id of the request.
     pub request_id: String,
+    /// The decision that this one is a retry of, outside of the sandbox; `None` if it is none.
+    pub retry_of: Option<String>,
+    /// What the trail held about that run; `None` if this is no retry.
+    pub retry_evidence: Option<RetryEvidence>,
+}
+
+/// What the trail held about the run that a call is a retry of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RetryEvidence {
+    /// `refused`, `nothing-refused`, `no-outcome`, `not-allowed`, `other-call` or `not-read`.
+    pub finding: &'static str,
+    /// How the run ended, in what the calls differ, or why the trail was not read; may be empty.
+    pub detail: String,
+    /// What the sandbox refused in it, without remedies.
+    pub refusals: Vec<RefusalOf>,
+    /// Refusals that are left out here; the outcome's record has them.
+    pub left_out: u32,
+}
+
+impl From<v1::RetryEvidence> for RetryEvidence {
+    fn from(wire: v1::RetryEvidence) -> Self {
+        let finding = match wire.finding() {
+            v1::RetryFinding::Refused => "refused",
+            v1::RetryFinding::NothingRefused => "nothing-refused",
+            v1::RetryFinding::NoOutcome => "no-outcome",
+            v1::RetryFinding::NotAllowed => "not-allowed",
+            v1::RetryFinding::OtherCall => "other-call",
+            v1::RetryFinding::NotRead => "not-read",
+            v1::RetryFinding::Unspecified => "unknown",
+        };
+        Self {
+            finding,
+            detail: wire.detail,
+            refusals: wire.refusals.into_iter().map(RefusalOf::from).collect(),
+            left_out: wire.left_out,
+        }
+    }
 }
 
 /// Something that the sandbox refused to a command.
@@ -304,6 +341,8 @@ impl From<v1::DecisionRecord> for Decision {
             evaluation_us: u64::try_from(evaluation.as_micros()).unwrap_or(u64::MAX),
             ticket_issued: wire.ticket_issued,
             request_id: wire.request_id,
+            retry_of: Some(wire.retry_of).filter(|id| !id.is_empty()),
+            retry_evidence: wire.retry_evidence.map(RetryEvidence::from),
         }
     }
 }
@@ -311,7 +350,6 @@ impl From<v1::DecisionRecord> for Decision {
 impl From<v1::OutcomeRecord> for OutcomeOf {
     fn from(wire: v1::OutcomeRecord) -> Self {
         let mut outcome = wire.outcome.unwrap_or_default();
-        let refusals = std::mem::take(&mut outcome.refusals);
         let warnings = std::mem::take(&mut outcome.warnings);
         let outcome = Outcome::from_wire(outcome);
         let (exit_code, signal, not_started) = match outcome.end {
@@ -327,7 +365,7 @@ impl From<v1::OutcomeRecord> for OutcomeOf {
             duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
             ended_by: outcome.ended_by,
             enforcement: outcome.enforcement,
-            refusals: refusals.into_iter().map(RefusalOf::from).collect(),
+            refusals: outcome.refusals,
             warnings,
         }
     }

@@ -54,6 +54,9 @@ pub struct Question {
     pub session_deny: Vec<String>,
     /// All configured MCP servers count as approved in this session.
     pub approve_mcp_servers: bool,
+    /// Id of the decision by which the same call ran in the sandbox and failed because of it; empty if this is no retry. Never an
+    /// allow: a person is asked, and told what the sandbox refused.
+    pub retry_of: String,
     pub(crate) execution: Option<Execution>,
 }
 
@@ -85,6 +88,7 @@ impl Question {
             session_allow: Vec::new(),
             session_deny: Vec::new(),
             approve_mcp_servers: false,
+            retry_of: String::new(),
             execution: None,
         }
     }
@@ -106,6 +110,13 @@ impl Question {
             trial: false,
         });
         question
+    }
+
+    /// The same call as a retry outside of the sandbox: see [`Question::retry_of`].
+    #[must_use]
+    pub fn retrying(mut self, decision_id: &str) -> Self {
+        decision_id.clone_into(&mut self.retry_of);
+        self
     }
 
     /// A command that is to be tried under a sandbox policy (the keys of `sandbox.json`) without being judged. The team may forbid
@@ -167,6 +178,7 @@ impl Question {
                 trial: execution.trial,
             }),
             facts: None,
+            retry_of: self.retry_of.clone(),
         }
     }
 }
@@ -227,6 +239,10 @@ mod tests {
         assert_eq!(execution.argv, argv);
         assert_eq!(execution.timeout.unwrap().seconds, 2);
         assert_eq!(wire.workspace.unwrap().roots, ["/w"]);
+        assert_eq!(wire.retry_of, "");
+        let again = Question::shell("cli", "/w", "echo 'a b'").retrying("id").to_wire();
+        assert_eq!(again.call.unwrap().input_json, br#"{"command":"echo 'a b'"}"#);
+        assert_eq!(again.retry_of, "id");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use tokio::{
 use tokio_stream::Stream;
 use tonic::{Streaming, transport::Channel};
 
-use crate::{CallError, Permit, connect::Link, host::Enforcement};
+use crate::{CallError, Permit, audit::RefusalOf, connect::Link, host::Enforcement};
 
 /// Messages of input that may be on their way: with 64 KiB each, half a megabyte. sandboxd lets twice as many wait.
 const QUEUED: usize = 8;
@@ -69,7 +69,7 @@ pub enum Event {
     /// Bytes of its standard error.
     Stderr(Vec<u8>),
     /// It ended. Nothing follows.
-    Ended(Outcome),
+    Ended(Box<Outcome>),
 }
 
 /// The sandbox that a command runs in.
@@ -135,6 +135,8 @@ pub struct Outcome {
     pub dropped_stderr: u64,
     /// Hosts that it could not reach.
     pub refused_hosts: Vec<RefusedHost>,
+    /// What the sandbox refused to it, hosts included, as far as that can be told.
+    pub refusals: Vec<RefusalOf>,
 }
 
 /// What happened to a command.
@@ -180,6 +182,7 @@ impl Outcome {
                     times: contact.times,
                 })
                 .collect(),
+            refusals: wire.refusals.into_iter().map(RefusalOf::from).collect(),
         }
     }
 }
@@ -300,7 +303,7 @@ impl Running {
                 Some(Reply::Exit(outcome)) => {
                     self.ended = true;
                     self.input.window.close();
-                    Event::Ended(Outcome::from_wire(outcome))
+                    Event::Ended(Box::new(Outcome::from_wire(outcome)))
                 }
                 Some(Reply::StdinTaken(_)) => {
                     // Never more than at the start, whatever the other end claims.
@@ -327,7 +330,7 @@ impl Running {
         let end = async {
             loop {
                 if let Some(Event::Ended(outcome)) = self.next().await? {
-                    return Ok(outcome);
+                    return Ok(*outcome);
                 }
             }
         };

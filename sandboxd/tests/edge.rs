@@ -53,6 +53,26 @@ async fn a_clients_facts_are_dropped_and_the_hosts_are_added() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_is_passed_on_as_the_client_says_it() {
+    let host = Host::start().await;
+    let before = "0190b5a4-0000-7000-8000-000000000000";
+    for said in [before, ""] {
+        let mut question = host.question(&["true"]);
+        question.retry_of = said.to_owned();
+        host.decide(question).await.unwrap();
+        let (asked, _) = host.server.asked.lock().unwrap().pop().unwrap();
+        assert_eq!(asked.retry_of, said);
+        assert!(asked.facts.is_some());
+    }
+    // What is wrong with it is the server's to say, and reaches the caller.
+    let mut question = host.question(&["true"]);
+    question.retry_of = "x".to_owned();
+    let status = host.decide(question).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().contains("`retry_of`"), "{status}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn trust_is_the_persons_and_survives_a_restart() {
     let mut host = Host::start().await;
     std::fs::create_dir(host.workspace.join(".git")).unwrap();

@@ -37,7 +37,7 @@ pub enum Input {
 }
 
 /// What a record says beside question and answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Circumstances {
     /// Version of the team policy in force; 0 = none.
     pub policy_version: u64,
@@ -47,6 +47,8 @@ pub struct Circumstances {
     pub ticket_issued: bool,
     /// How the input goes in.
     pub input: Input,
+    /// What the trail held about the run that the call is a retry of.
+    pub retry_evidence: Option<v1::RetryEvidence>,
 }
 
 /// The record of a decision, and the answer that goes with it (redacted too).
@@ -96,6 +98,8 @@ pub fn decision(
         policy_version: circumstances.policy_version,
         evaluation_time: Some(convert::duration_of(circumstances.evaluation_time)),
         ticket_issued: circumstances.ticket_issued,
+        retry_of: question.retry_of.map(|id| id.to_string()).unwrap_or_default(),
+        retry_evidence: circumstances.retry_evidence.map(evidence),
     };
     let new = NewDecision {
         team: permit.team().clone(),
@@ -127,11 +131,7 @@ pub fn outcome(team: &TeamId, reporter: Reporter, decision_id: &str, mut outcome
             *text = name(text);
         }
     }
-    for refusal in &mut outcome.refusals {
-        for text in [&mut refusal.subject, &mut refusal.reason, &mut refusal.remedy] {
-            *text = name(text);
-        }
-    }
+    outcome.refusals.iter_mut().for_each(clean_refusal);
     for text in &mut outcome.warnings {
         *text = name(text);
     }
@@ -146,6 +146,20 @@ pub fn outcome(team: &TeamId, reporter: Reporter, decision_id: &str, mut outcome
         reporter,
         record_id: Uuid::now_v7().to_string(),
         body: record.encode_to_vec(),
+    }
+}
+
+/// What a record says about the run that a call is a retry of. It comes out of the trail, which was redacted by the version that
+/// wrote it; this one may know more secrets.
+fn evidence(mut evidence: v1::RetryEvidence) -> v1::RetryEvidence {
+    evidence.detail = name(&evidence.detail);
+    evidence.refusals.iter_mut().for_each(clean_refusal);
+    evidence
+}
+
+fn clean_refusal(refusal: &mut v1::SandboxRefusal) {
+    for text in [&mut refusal.subject, &mut refusal.reason, &mut refusal.remedy] {
+        *text = name(text);
     }
 }
 

@@ -7,9 +7,12 @@
 //! INVARIANT: an allow leaves only after its record is committed. Whatever fails or is late on the way ends in ask where
 //! a person is there, in deny where none is, with the reason; see [`FailureVerdict`], which has no third value.
 //!
+//! A retry outside of the sandbox is never an allow either; see [`retry`].
+//!
 //! All that reads the caller's input runs on threads for blocking work, a bounded number at a time, so that a costly
 //! call delays neither the network nor more than its share of the others.
 
+mod retry;
 mod snapshot;
 mod trial;
 
@@ -41,6 +44,7 @@ use tonic::Status;
 
 pub use snapshot::Snapshots;
 
+use retry::Retry;
 use snapshot::Compiled;
 
 use crate::{
@@ -249,6 +253,8 @@ impl Decider {
             Status::internal("the server failed while it read the request; it is a bug, and in its log")
         })?;
         let question = Arc::new(question?);
+        let retry = retry::find(self.store.as_ref(), &self.keys, permit, &question, until).await?;
+        let retry = retry.map(Arc::new);
         let span = tracing::Span::current();
         let judgement = Judgement {
             permit: permit.clone(),
@@ -257,6 +263,7 @@ impl Decider {
             policy: self.policies.of(permit.team()),
             keys: self.keys.clone(),
             judges: self.judges.clone(),
+            retry: retry.clone(),
             sessions: self.sessions.clone(),
             runtime: Handle::current(),
             purpose,
@@ -283,15 +290,15 @@ impl Decider {
             }
         };
         let decision = failure(&question, &reason);
-        Ok(judged_as(
+        let ground = Ground {
             permit,
-            &self.keys,
-            question,
-            &decision,
+            keys: &self.keys,
+            retry: retry.as_deref(),
             policy_version,
             arrival,
-            Input::LeftOut,
-        ))
+            input: Input::LeftOut,
+        };
+        Ok(judged_as(&ground, question, decision))
     }
 
     /// Records a decision. Returns only what is known to be committed by the deadline.
@@ -371,6 +378,8 @@ struct Judgement {
     policy: Arc<crate::policies::TeamPolicy>,
     keys: Arc<Keys>,
     judges: Judges,
+    /// What the call is a retry of.
+    retry: Option<Arc<Retry>>,
     sessions: Arc<Sessions>,
     /// For what has to be waited for: it is a thread for blocking work, and bounded.
     runtime: Handle,
@@ -397,7 +406,7 @@ impl Judgement {
         if let Ok(compiled) = &compiled {
             self.remember(compiled);
         }
-        let explanation = match &compiled {
+        let mut explanation = match &compiled {
             Ok(compiled) if self.purpose == Purpose::Explain => {
                 let mut request = self.question.request.clone();
                 request.facts.failures.extend_from_slice(&compiled.faults);
@@ -426,16 +435,10 @@ impl Judgement {
             Ok(compiled) => self.evaluate_with_faults(&compiled.ruleset, &compiled.faults),
             Err(unusable) => failure(&self.question, &unusable.to_string()),
         };
-        let version = self.policy.version;
-        let judged = judged_as(
-            &self.permit,
-            &self.keys,
-            self.question,
-            &decision,
-            version,
-            self.arrival,
-            Input::Redacted,
-        );
+        if let (Some(retry), Some(explanation)) = (&self.retry, &mut explanation) {
+            retry.explain(&self.question.request, explanation);
+        }
+        let judged = judged_as(&self.ground(), self.question.clone(), decision);
         Judged {
             explanation,
             sandbox,
@@ -447,16 +450,19 @@ impl Judgement {
     /// A command that is tried in a sandbox: nobody judges it, the team may forbid it, and it is on record.
     fn try_out(self, tried: PolicyDocument) -> Judged {
         let (decision, sandbox) = trial::decide(&self.question, &self.policy, tried);
-        let judged = judged_as(
-            &self.permit,
-            &self.keys,
-            self.question,
-            &decision,
-            self.policy.version,
-            self.arrival,
-            Input::Redacted,
-        );
+        let judged = judged_as(&self.ground(), self.question.clone(), decision);
         Judged { sandbox, ..judged }
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        Ground {
+            permit: &self.permit,
+            keys: &self.keys,
+            retry: self.retry.as_deref(),
+            policy_version: self.policy.version,
+            arrival: self.arrival,
+            input: Input::Redacted,
+        }
     }
 
     /// Adds to the question what is known of its session, and what the classifier says.
@@ -529,23 +535,32 @@ impl Judgement {
     }
 }
 
-fn judged_as(
-    permit: &DecidePermit,
-    keys: &Keys,
-    question: Arc<Question>,
-    decision: &Decision,
+/// What a judgement stands on beside question and decision.
+struct Ground<'a> {
+    permit: &'a DecidePermit,
+    keys: &'a Keys,
+    retry: Option<&'a Retry>,
     policy_version: u64,
     arrival: Instant,
     input: Input,
-) -> Judged {
+}
+
+/// The judgement, its record and answer. All decisions pass through here, so that no retry gets around its rule.
+fn judged_as(ground: &Ground<'_>, question: Arc<Question>, decision: Decision) -> Judged {
+    let decision = match ground.retry {
+        Some(retry) => retry.judge(&question.request, decision),
+        None => decision,
+    };
+    let evidence = ground.retry.map(Retry::evidence);
     let ticket_issued = decision.verdict == Verdict::Allow && question.execution.is_some() && question.host.is_some();
     let circumstances = Circumstances {
-        policy_version,
-        evaluation_time: arrival.elapsed(),
+        policy_version: ground.policy_version,
+        evaluation_time: ground.arrival.elapsed(),
         ticket_issued,
-        input,
+        input: ground.input,
+        retry_evidence: evidence,
     };
-    let (record, answer) = audit::decision(permit, keys, &question, decision, circumstances);
+    let (record, answer) = audit::decision(ground.permit, ground.keys, &question, &decision, circumstances);
     Judged {
         question,
         verdict: decision.verdict,

@@ -244,6 +244,10 @@ pub(crate) struct CallArgs {
     /// Agent in whose spelling the call is.
     #[arg(long, value_name = "NAME", default_value = "cli")]
     pub(crate) agent: String,
+    /// Ask about a retry outside of the sandbox: the same call ran in it by this decision and failed because of it. The answer is never
+    /// allow; it says what the sandbox refused then.
+    #[arg(long, value_name = "ID")]
+    pub(crate) retry_of: Option<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     #[command(flatten)]
@@ -291,6 +295,9 @@ pub(crate) struct PlaceArgs {
 ///
 /// Standard input, output and error are passed through, as are the signals INT, TERM, HUP, QUIT, WINCH, USR1, USR2 and TSTP. The words are
 /// run as they are; for a shell line write `sh -c '…'`.
+///
+/// If the sandbox refused something and the command failed, it is said how to ask for a retry outside: `portcullis decide --retry-of`.
+/// There is no such option here, for its answer is an ask, and nobody can say yes to one yet.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: that of the command, or 128+n if signal n killed it; 126 not allowed (ask or deny); \

@@ -82,7 +82,7 @@ pub(super) async fn to_the_end(
                 let _ = pass(&mut err, &bytes).await;
             }
             Some(Event::Started(what)) => started(&what),
-            Some(Event::Ended(outcome)) => break outcome,
+            Some(Event::Ended(outcome)) => break *outcome,
             None => return Err(Failure::text("the run ended without an outcome")),
         }
     };
@@ -384,6 +384,7 @@ mod tests {
             dropped_stdout: 0,
             dropped_stderr: 0,
             refused_hosts: Vec::new(),
+            refusals: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, thread, time::Duration};
 
 use portcullis_client::{
     CallError, ConnectError, FailureClass, Server, ServerOptions, Verdict,
-    audit::{Body, Filter, Record},
+    audit::{Body, Filter, Record, RefusalOf},
 };
 use tokio::{signal, sync::oneshot, task, time::sleep};
 
@@ -228,6 +228,13 @@ fn show(record: &Record, format: Format) -> Result<bool, Failure> {
     }
 }
 
+fn put_refusals(text: &mut String, refusals: &[RefusalOf]) {
+    for refusal in refusals {
+        let sure = if refusal.certain { "" } else { "probably " };
+        let _ = write!(text, "  {sure}refused {} {}", refusal.kind, printable(&refusal.subject));
+    }
+}
+
 /// One record on one line, columns two blanks apart.
 fn line(record: &Record) -> String {
     let mut text = format!("{}  #{}  ", record.time, record.sequence);
@@ -252,6 +259,16 @@ fn line(record: &Record) -> String {
                 printable(&record.principal),
                 printable(&record.record_id)
             );
+            if let Some(before) = &decision.retry_of {
+                let _ = write!(text, "  retry of {}", printable(before));
+            }
+            if let Some(evidence) = &decision.retry_evidence {
+                let _ = write!(text, "  evidence {}", evidence.finding);
+                put_refusals(&mut text, &evidence.refusals);
+                if evidence.left_out > 0 {
+                    let _ = write!(text, "  and {} more", evidence.left_out);
+                }
+            }
         }
         Body::Outcome(outcome) => {
             match (outcome.exit_code, outcome.signal, &outcome.not_started) {
@@ -273,10 +290,7 @@ fn line(record: &Record) -> String {
             if !outcome.enforced().is_empty() {
                 let _ = write!(text, "  enforcement {}", outcome.enforced());
             }
-            for refusal in &outcome.refusals {
-                let sure = if refusal.certain { "" } else { "probably " };
-                let _ = write!(text, "  {sure}refused {} {}", refusal.kind, printable(&refusal.subject));
-            }
+            put_refusals(&mut text, &outcome.refusals);
             let _ = write!(text, "  decision {}", printable(&outcome.decision_id));
         }
         Body::PolicyChange(change) => {

@@ -50,6 +50,9 @@ pub(crate) async fn main(command: &CallArgs, wish: Wish, host: &HostArgs) -> Res
         }
     };
     question.roots = vec![place.root];
+    if let Some(before) = &command.retry_of {
+        question = question.retrying(before);
+    }
     command.session.apply(&mut question)?;
     let host = Host::connect(&host.options(HostOptions::DEADLINE)?).await?;
     let answer = if explain {

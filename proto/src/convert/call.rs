@@ -69,6 +69,8 @@ pub struct Question {
     pub trial: Option<PolicyDocument>,
     /// What the host said about itself; `None` if no host vouched for the call.
     pub host: Option<HostClaims>,
+    /// The decision by which the same call ran in the sandbox and failed; `None` if this is no retry.
+    pub retry_of: Option<Uuid>,
 }
 
 impl fmt::Debug for Question {
@@ -116,7 +118,7 @@ pub enum Vouching {
 /// # Errors
 /// Names the first field that is missing, too long, or of the wrong form.
 pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Question, InvalidMessage> {
-    let request_id = request_id(&message.request_id)?;
+    let request_id = uuid("request_id", &message.request_id)?;
     let (call, workspace) = call_in_workspace(&message)?;
     let v1::DecideRequest {
         agent,
@@ -128,6 +130,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
         execution,
         facts,
         plan_file,
+        retry_of,
         ..
     } = message;
     let agent = check::present("agent", agent)?;
@@ -144,6 +147,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
     let tried = execution.as_ref().is_some_and(|execution| execution.trial);
     let trial = tried.then(|| tried_policy(&call)).transpose()?;
     let execution = execution.map(|wire| execution_of(wire, &call)).transpose()?;
+    let retry_of = retry(&retry_of, tried)?;
     let (mut facts, host) = facts::facts(facts, vouching)?;
     facts.failures.extend(other_folder(&agent.name, &call, &workspace)?);
     Ok(Question {
@@ -170,6 +174,7 @@ pub fn question(message: v1::DecideRequest, vouching: Vouching) -> Result<Questi
         execution,
         trial,
         host,
+        retry_of,
     })
 }
 
@@ -191,12 +196,25 @@ pub(super) fn call_in_workspace(message: &v1::DecideRequest) -> Result<(ToolCall
 }
 
 /// A UUID in its usual form of 36 characters.
-fn request_id(text: &str) -> Result<Uuid, InvalidMessage> {
+fn uuid(field: &str, text: &str) -> Result<Uuid, InvalidMessage> {
     // `parse_str` also takes braces, `urn:` and no hyphens; one form keeps ids comparable as texts.
     if text.len() != 36 {
-        return Err(InvalidMessage::new("request_id", "is not a UUID of 36 characters"));
+        return Err(InvalidMessage::new(field, "is not a UUID of 36 characters"));
     }
-    Uuid::parse_str(text).map_err(|_| InvalidMessage::new("request_id", "is not a UUID"))
+    Uuid::parse_str(text).map_err(|_| InvalidMessage::new(field, "is not a UUID"))
+}
+
+/// The decision that a request is a retry of; `None` if it is no retry.
+fn retry(text: &str, tried: bool) -> Result<Option<Uuid>, InvalidMessage> {
+    let field = "retry_of";
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if tried {
+        let fault = "makes no sense of a trial, which runs in the sandbox only: leave it out";
+        return Err(InvalidMessage::new(field, fault));
+    }
+    uuid(field, text).map(Some)
 }
 
 /// 1 to 64 of `a-z 0-9 . _ -`: the name becomes a label of metrics and a field of records.

@@ -17,6 +17,7 @@ mod lifecycle;
 mod modes;
 mod policy;
 mod program;
+mod retries;
 mod sandbox;
 mod storage;
 mod trail;

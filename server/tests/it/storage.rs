@@ -20,7 +20,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::harness::{Running, headless, scripted, shell, start_on, start_with};
+use crate::harness::{Running, facts, headless, scripted, shell, start_on, start_with};
 
 /// What happens to the next records.
 #[derive(Clone)]
@@ -29,6 +29,10 @@ enum Fault {
     Fails(StoreError),
     /// Committed only once notified.
     Waits(Arc<Notify>),
+    /// What is on record cannot be read.
+    Unreadable(StoreError),
+    /// Nor is that ever said.
+    Silent,
 }
 
 /// A store with a fault in front.
@@ -42,7 +46,9 @@ impl Store for Faulty {
         let fault = self.fault.lock().unwrap().clone();
         async move {
             match fault {
-                Fault::Nothing => self.inner.append_decision(decision, deadline).await,
+                Fault::Nothing | Fault::Unreadable(_) | Fault::Silent => {
+                    self.inner.append_decision(decision, deadline).await
+                }
                 Fault::Fails(error) => Err(error),
                 Fault::Waits(gate) => {
                     gate.notified().await;
@@ -84,7 +90,11 @@ impl Store for Faulty {
     }
 
     fn records(&self, team: TeamId, filter: Filter, page: Page, limit: u32) -> StoreFuture<'_, Vec<StoredRecord>> {
-        self.inner.records(team, filter, page, limit)
+        match self.fault.lock().unwrap().clone() {
+            Fault::Unreadable(error) => async { Err(error) }.boxed(),
+            Fault::Silent => std::future::pending().boxed(),
+            _ => self.inner.records(team, filter, page, limit),
+        }
     }
 
     fn head(&self, team: TeamId) -> StoreFuture<'_, u64> {
@@ -327,5 +337,48 @@ async fn clients_that_ask_at_once_share_commits() {
             records.iter().any(|(record, _)| record.record_id == id),
             "an answer without a record"
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_of_what_cannot_be_read_is_no_allow_and_says_so() {
+    let (server, fault) = faulty(&[]).await;
+    let mut host = server.host();
+    let retry = |of: &str, line: &str| v1::DecideRequest {
+        facts: Some(facts()),
+        retry_of: of.to_owned(),
+        ..shell(line)
+    };
+    let before = host.decide(retry("", "allow x")).await.unwrap().into_inner();
+    assert_eq!(before.effect(), v1::Effect::Allow, "positive control");
+    let unreadable = StoreError::Failed {
+        attempt: "read the trail",
+        cause: Arc::new(std::io::Error::other("disk gone")),
+    };
+    for (broken, words) in [
+        (Fault::Unreadable(unreadable), "disk gone"),
+        (Fault::Silent, "not read in time"),
+    ] {
+        set(&fault, broken);
+        let answer = host
+            .decide(retry(&before.decision_id, "allow x"))
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            (answer.effect(), answer.decided_by()),
+            (v1::Effect::Ask, v1::DecidedBy::Failure)
+        );
+        assert!(answer.user_message.contains(words), "{}", answer.user_message);
+        let denied = host
+            .decide(retry(&before.decision_id, "deny x"))
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(denied.effect(), v1::Effect::Deny);
+        set(&fault, Fault::Nothing);
+        let record = server.decision_records().await.swap_remove(1).1;
+        assert_eq!(record.retry_of, before.decision_id);
+        assert_eq!(record.retry_evidence.unwrap().finding(), v1::RetryFinding::NotRead);
     }
 }

@@ -23,6 +23,7 @@ mod hooks;
 mod layers;
 mod library;
 mod main_job;
+mod retries;
 mod sandbox;
 mod sandbox_cases;
 mod sandbox_choice;
