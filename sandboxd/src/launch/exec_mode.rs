@@ -26,6 +26,7 @@ use crate::hide::Person;
 use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::send_rules;
 use crate::prepare::{Extras, prepare};
+use crate::protect::placeholders::Registry;
 use crate::protect::sweep;
 use crate::refusals::{self, Complaints, Tree};
 use crate::run::environment::{own_folders, with_network};
@@ -164,6 +165,9 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     };
     let mut prepared = prepare(&profile, &extras)?;
     prepared.layout.with_cache = true;
+    let (placeholders, told) = Registry::default().hold(&prepared.wanted);
+    placeholders.say(&mut prepared);
+    prepared.warnings.extend(told);
     let (environment, left_out) = environment(policy.disable_tmp_write, &profile.unix_sockets);
     let name = arguments
         .command
@@ -205,6 +209,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         filter.finish();
     }
     let swept = sweep::sweep(&prepared.plan);
+    drop(placeholders);
     for path in &swept.put_aside {
         note(&format!(
             "put aside `{}`: protected names may not appear in the sandbox",
