@@ -209,7 +209,10 @@ pub const PROTECTED: &[Protected] = &[
 /// runs. Not here: folders of which only some files are read-only (`.claude`, `.cursor`, `.codex`, `.gemini`), as the rest
 /// of them stays writable, and whatever the sandbox does not keep read-only at all.
 pub const SANDBOX_FOLDERS: &[(&str, &str)] = &[
-    (".git/hooks", "git has it in most repositories, and looks for single files in it"),
+    (
+        ".git/hooks",
+        "git has it in most repositories, and looks for single files in it",
+    ),
     (".portcullis", "only ours, and we look for single files in it"),
     (".vscode", "editors look for single files in it; no build tool knows it"),
 ];

@@ -64,7 +64,9 @@ pub fn wanted(plan: &Plan) -> (Vec<Wanted>, bool) {
             continue;
         }
         for folder in &folders {
-            let Some([name]) = folder.below(anchor.kind) else { continue };
+            let Some([name]) = folder.below(anchor.kind) else {
+                continue;
+            };
             let path = anchor.path.join(name);
             let there = match path.symlink_metadata() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -207,10 +209,10 @@ impl Drop for Held {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (folder, _) in self.folders.drain(..) {
             // INVARIANT: users are counted up under the same lock only.
-            let Some(folder) = Arc::into_inner(folder) else { continue };
-            let of_this = known
-                .get(&folder.path)
-                .is_some_and(|weak| weak.upgrade().is_none());
+            let Some(folder) = Arc::into_inner(folder) else {
+                continue;
+            };
+            let of_this = known.get(&folder.path).is_some_and(|weak| weak.upgrade().is_none());
             if of_this {
                 known.remove(&folder.path);
             }
@@ -248,7 +250,10 @@ fn take(path: &Path) -> io::Result<Option<Folder>> {
     let (folder, name) = parent(path)?;
     if !is_own(&rustix::fs::fstat(&folder)?) {
         // What the person could not make here alone is not made here.
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the folder around it is another user's"));
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the folder around it is another user's",
+        ));
     }
     let made = match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755)) {
         Ok(()) => true,
@@ -288,7 +293,9 @@ fn give_back(folder: &Folder) -> io::Result<()> {
 
 /// Removes a folder if it is the one, and empty. Its own folder is reached without links.
 fn remove(path: &Path, identity: Identity) -> io::Result<()> {
-    let Ok((folder, name)) = parent(path) else { return Ok(()) };
+    let Ok((folder, name)) = parent(path) else {
+        return Ok(());
+    };
     match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) if identity_in(&found) == identity => {}
         _ => return Ok(()),
@@ -350,3 +357,5 @@ fn try_lock(folder: &File, how: FlockOperation) -> io::Result<()> {
     Ok(rustix::fs::flock(folder, how)?)
 }
 
+#[cfg(test)]
+mod tests;
