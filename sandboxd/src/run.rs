@@ -31,7 +31,7 @@ use crate::hide::Person;
 use crate::launch::spec::{Layout, Spec};
 use crate::ledger::RedeemError;
 use crate::prepare::{Extras, prepare};
-use crate::protect::note::Note;
+use crate::protect::note::{Note, remove_ended};
 use crate::protect::placeholders::Held;
 use crate::seen::Gone;
 use crate::spool::MAX_WAITING;
@@ -180,6 +180,7 @@ impl Sandbox {
                 .with_variables(environment::own_folders()),
                 ..Extras::default()
             };
+            remove_ended(&daemon.places.notes_by_hand());
             let mut prepared = prepare(&profile, &extras).map_err(|error| Refusal::Profile(error.to_string()))?;
             if daemon.spool.waiting().len() >= MAX_WAITING {
                 return Err(Status::resource_exhausted(

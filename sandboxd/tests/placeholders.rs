@@ -208,3 +208,46 @@ async fn what_cannot_be_made_is_told_and_the_run_goes_on() {
     assert!(!told.contains("/.git/hooks"), "{told}");
     assert_eq!(there(&host), Vec::<&str>::new());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_launcher_left_is_removed_by_the_next_daemon() {
+    let mut host = Host::start().await;
+    repository(&host);
+    let start = |line: &str| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_portcullis-launch"))
+            .args(["exec", "--workspace", ".", "--", "bash", "-c", line])
+            .current_dir(&host.workspace)
+            .env("XDG_DATA_HOME", host.folder.path().join("home"))
+            .spawn()
+            .unwrap()
+    };
+    // Where the program looks for the daemon's data.
+    let data = host.folder.path().join("home/portcullis");
+    fs::create_dir_all(data.parent().unwrap()).unwrap();
+    symlink(&host.places.data, &data).unwrap();
+    let begun = || {
+        let begun = std::time::Instant::now();
+        while !host.workspace.join("begun").exists() {
+            assert!(begun.elapsed() < support::PATIENCE, "it begins");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        fs::remove_file(host.workspace.join("begun")).unwrap();
+    };
+    let mut killed = start("> begun; sleep 1000");
+    begun();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let left = there(&host);
+    let mut goes_on = start("> begun; while [ ! -e go ]; do sleep 0.02; done; mkdir .vscode/folder || : > refused");
+    begun();
+    let notes = |host: &Host| fs::read_dir(host.places.notes_by_hand()).unwrap().count();
+    let with_both = (notes(&host), there(&host));
+    host.restart().await;
+    // Still in use.
+    assert_eq!((left, with_both), (PLACES.to_vec(), (1, PLACES.to_vec())));
+    assert_eq!((notes(&host), there(&host)), (1, PLACES.to_vec()));
+    fs::write(host.workspace.join("go"), "").unwrap();
+    assert!(goes_on.wait().unwrap().success());
+    assert!(host.workspace.join("refused").exists());
+    assert_eq!((notes(&host), there(&host)), (0, Vec::new()));
+}

@@ -149,7 +149,7 @@ pub fn finish_all(folder: &Path) {
     // All placeholders go before the first look back: those of one run are new to another.
     let read: Vec<_> = entries
         .map(|entry| {
-            let kept = read(&entry.path());
+            let kept = read(&entry.path(), END_DEADLINE);
             if let Ok(kept) = &kept {
                 remove_placeholders(kept);
             }
@@ -174,12 +174,28 @@ pub fn finish_all(folder: &Path) {
     }
 }
 
+/// Removes the placeholders of runs that were started by hand and killed, and their notes. There is no look back: nobody has
+/// written down when they ended. Runs that go on are left alone.
+pub fn remove_ended(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match read(&path, Duration::ZERO) {
+            Ok(kept) => {
+                remove_placeholders(&kept);
+                let _ = fs::remove_file(&path);
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::NotFound) => {}
+            Err(error) => tracing::error!(note = %path.display(), %error, "a note cannot be read"),
+        }
+    }
+}
+
 /// Reads a note when its sandbox has ended.
-fn read(path: &Path) -> io::Result<Kept> {
+fn read(path: &Path, patience: Duration) -> io::Result<Kept> {
     let file = File::open(path)?;
     let started = Instant::now();
     while rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-        if started.elapsed() > END_DEADLINE {
+        if started.elapsed() >= patience {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its sandbox does not end"));
         }
         std::thread::sleep(LOOK_AGAIN);

@@ -21,7 +21,7 @@ use portcullis_policy::protected::SANDBOX_FOLDERS;
 use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::patterns::Pattern;
+use super::patterns::{Pattern, name_matches};
 use super::scan::AnchorKind;
 use super::{Identity, Plan, gitconfig, is_within};
 use crate::prepare::Prepared;
@@ -103,8 +103,9 @@ fn is_work_tree(folder: &Path) -> bool {
 fn has_begun(folder: &Path) -> bool {
     let is_first = |name: &OsStr| {
         let upper = name.as_bytes().to_ascii_uppercase();
-        let first = |pattern: &&str| super::patterns::name_matches(pattern.to_ascii_uppercase().as_bytes(), &upper);
-        FIRST_FILES.iter().any(|pattern| first(&pattern))
+        FIRST_FILES
+            .iter()
+            .any(|pattern| name_matches(pattern.to_ascii_uppercase().as_bytes(), &upper))
     };
     let own = |name: &OsStr| SANDBOX_FOLDERS.iter().any(|(folder, _)| OsStr::new(folder) == name);
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
