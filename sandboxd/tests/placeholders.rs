@@ -251,3 +251,17 @@ async fn what_a_killed_launcher_left_is_removed_by_the_next_daemon() {
     assert!(host.workspace.join("refused").exists());
     assert_eq!((notes(&host), there(&host)), (0, Vec::new()));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_somebody_outside_removes_meanwhile_is_left_to_the_look_back() {
+    let host = Host::start().await;
+    repository(&host);
+    let mut running = waiting(&host, "a", "mkdir .vscode && echo made").await;
+    fs::remove_dir(host.workspace.join(".vscode")).unwrap();
+    go_on(&host, "a");
+    let finished = running.finish().await;
+    assert_eq!(finished.stdout(), "made\n", "{finished:?}");
+    let said = String::from_utf8_lossy(&finished.stderr);
+    assert!(said.contains("put aside") && said.contains(".vscode"), "{said}");
+    assert_eq!(there(&host), Vec::<&str>::new());
+}
