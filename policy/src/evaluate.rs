@@ -23,6 +23,7 @@ mod fed;
 mod files;
 mod found;
 mod globs;
+mod handed;
 mod hosts;
 mod indirect;
 mod listed;
@@ -47,6 +48,7 @@ mod trees;
 mod ways;
 mod work;
 mod world;
+mod written;
 
 use std::borrow::Cow;
 

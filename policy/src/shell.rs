@@ -23,7 +23,9 @@ mod git;
 pub(crate) mod globals;
 mod hidden;
 pub(crate) mod inert;
+pub(crate) mod mentions;
 mod options;
+pub(crate) mod origins;
 mod outside;
 mod own;
 mod programs;
@@ -34,6 +36,7 @@ mod sed;
 mod settings;
 mod shows;
 mod sockets;
+pub(crate) mod synonyms;
 mod syntax;
 mod targets;
 /// Whether setting a variable changes which program runs, or what a program loads or runs: `PATH`, `NODE_OPTIONS`.
@@ -48,6 +51,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
+pub(crate) use analyse::analyse_in;
 pub(crate) use class::always_wraps;
 pub(crate) use escapes::takes_script;
 pub use hidden::visible;
@@ -83,6 +87,19 @@ pub struct Analysis {
     /// What commands read from their input, by their numbers, where it stands in the line: a here-document, a here-string, or
     /// what a command in front of the pipe prints. `None`: its text is not certain, and stands behind `<<`.
     pub inputs: BTreeMap<usize, Option<String>>,
+    /// Loops over what substitutions print.
+    pub loops: Vec<Loop>,
+}
+
+/// A loop over what a substitution prints, `for f in $(git ls-files)`, in which the variable is given no other value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The variable.
+    pub variable: String,
+    /// The commands of the substitution, by their numbers.
+    pub words: Range<usize>,
+    /// Those of the body.
+    pub body: Range<usize>,
 }
 
 /// A pipe, by numbers of commands.

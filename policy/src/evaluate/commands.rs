@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::{
-    DecidedBy, Effect, Mode, Verdict,
+    AbsPath, DecidedBy, Effect, Mode, Verdict,
     decision::Obligation,
+    facts::Repository,
     mode::{ActionClass, Answer},
     protected,
     rule::Matcher,
@@ -13,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    below, files::Cover, globs, mentioned::Mention, ourselves, part::Part, suggest, texts, ways::Judged, work,
+    below, files::Cover, globs, handed, mentioned::Mention, ourselves, part::Part, suggest, texts, ways::Judged, work,
     world::World,
 };
 
@@ -53,7 +54,16 @@ const SEARCHES: &[&str] = &["fd", "fdfind", "find"];
 
 impl World<'_> {
     pub(super) fn analyse(&self, line: &str) -> Analysis {
-        analyse(&self.workspace, line)
+        analyse(&self.workspace, self.toplevel(), line)
+    }
+
+    /// Git's work tree around the directory of the call, if the host says which it is and it is the project's.
+    fn toplevel(&self) -> Option<AbsPath> {
+        let root = &self.workspace.root;
+        match &self.request.facts.repository {
+            Repository::Known { root: own, .. } if self.real(root).unwrap_or(root) == own => Some(root.clone()),
+            _ => None,
+        }
     }
 
     pub(super) fn judge_line(&self, line: &str) -> Line {
@@ -190,11 +200,16 @@ impl World<'_> {
             self.allow_or_mode(analysis, index, command, subject)
         };
         parts.push(own.through(&seen));
-        let mut patterns = HashSet::new();
+        let (mut patterns, mut unknown) = (HashSet::new(), HashSet::new());
         for access in self.accesses(command) {
             // Thousands of words may be one pattern.
             if let FileTarget::Pattern { folder, pattern } = &access.target
                 && !patterns.insert((folder.clone(), pattern.clone(), access.access, access.redirection))
+            {
+                continue;
+            }
+            if let FileTarget::Unknown(source) = &access.target
+                && !unknown.insert((source.clone(), access.access, access.redirection))
             {
                 continue;
             }
@@ -219,7 +234,9 @@ impl World<'_> {
                 {
                     self.judge_listed(analysis, index, cover)
                 }
-                FileTarget::Unknown(source) => self.judge_unknown(source, access.access, cover),
+                FileTarget::Unknown(source) => self
+                    .judge_handed(analysis, index, command, &access, cover)
+                    .unwrap_or_else(|| self.judge_unknown(source, access.access, cover)),
             };
             // What is moved is gone from its place and not lost.
             let moved = access.access == Access::Delete && below::moves(command);
@@ -483,8 +500,13 @@ impl World<'_> {
         // `tee` writes its operands and does nothing else.
         let class = if command.program() == Some("tee") && !command.files.is_empty() {
             CommandClass::FileChange
-        } else if command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command) {
+        } else if (command.program() == Some("tee") && handed::writes_to_devices(command))
+            || (command.class == CommandClass::Other && self.only_looks_at_what_it_is_fed(analysis, index, command))
+        {
             CommandClass::ReadOnly
+        } else if command.class == CommandClass::Other && handed::only_hands_on(command) && !self.escapes(command) {
+            // What it runs is judged by itself: an edit of the files that it finds, where it runs one.
+            CommandClass::FileChange
         } else {
             command.class
         };
@@ -614,13 +636,13 @@ impl World<'_> {
     }
 }
 
-/// Analyses a line where it would run.
-pub(super) fn analyse(workspace: &crate::request::Workspace, line: &str) -> Analysis {
+/// Analyses a line where it would run, and where git's work tree is this one.
+pub(super) fn analyse(workspace: &crate::request::Workspace, toplevel: Option<AbsPath>, line: &str) -> Analysis {
     let context = shell::ShellContext {
         cwd: workspace.cwd.clone(),
         home: workspace.home.clone(),
     };
-    shell::analyse(line, &context, Limits::default())
+    shell::analyse_in(line, &context, toplevel, Limits::default())
 }
 
 /// Whether a command takes `..` out of its words before it looks at links.

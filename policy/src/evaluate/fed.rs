@@ -45,7 +45,7 @@ pub(super) fn has_feeder(command: &Command) -> bool {
 }
 
 /// The label of what runs a command on names from elsewhere.
-fn feeder(command: &Command) -> Option<&str> {
+pub(super) fn feeder(command: &Command) -> Option<&str> {
     let mut labels = command.seen_through.iter().rev().filter_map(|context| match context {
         Context::Changing(label) => Some(label.as_str()),
         _ => None,
@@ -59,7 +59,7 @@ fn first(label: &str) -> &str {
 }
 
 /// Whether a file of a command is a name that it is fed, without anything around it that could lead elsewhere.
-fn is_fed_name(access: &FileAccess) -> bool {
+pub(super) fn is_fed_name(access: &FileAccess) -> bool {
     let FileTarget::Unknown(source) = &access.target else {
         return false;
     };
@@ -211,6 +211,16 @@ impl World<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a command only prints names of files of the workspace.
+    pub(super) fn lists_inside(&self, analysis: &Judged, index: usize, command: &Command) -> bool {
+        self.lists(analysis, index, command, Allowed::Inside, 0)
+    }
+
+    /// Whether all names that a command is fed come from listings of the workspace.
+    pub(super) fn is_fed_from_inside(&self, analysis: &Judged, index: usize, command: &Command) -> bool {
+        self.fed_from(analysis, index, command, Allowed::Inside, MOST_STEPS)
     }
 
     /// Whether all names that a command is fed come from listings.

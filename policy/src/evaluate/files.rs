@@ -56,7 +56,7 @@ fn allow_verb(access: Access) -> PathVerb {
 }
 
 /// The protection that speaks about an access.
-fn guard_of(access: Access, inside: bool) -> Option<Guard> {
+pub(super) fn guard_of(access: Access, inside: bool) -> Option<Guard> {
     match (access, inside) {
         (Access::Delete | Access::DeleteTree, _) => Some(Guard::Deletion),
         (Access::Write, false) => Some(Guard::ExternalFiles),
@@ -265,7 +265,7 @@ impl World<'_> {
     }
 
     /// Plan mode changes nothing, whatever a rule says.
-    fn refused_by_plan(&self, subject: &str) -> Option<Part> {
+    pub(super) fn refused_by_plan(&self, subject: &str) -> Option<Part> {
         (self.request.mode == Mode::Plan)
             .then(|| Part::by_mode(self, ActionClass::EditInside, subject, "a change of files"))
     }

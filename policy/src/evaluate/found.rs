@@ -200,7 +200,7 @@ impl World<'_> {
 }
 
 /// Whether all names of a path stand in a tree.
-fn stands_there(path: &str, tree: &Tree) -> bool {
+pub(super) fn stands_there(path: &str, tree: &Tree) -> bool {
     let mut names = path.split('/').rev();
     let last = names.next().unwrap_or_default();
     let ending = last.strip_prefix('*');

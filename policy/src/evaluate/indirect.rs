@@ -1,11 +1,11 @@
 //! Words that reach another command of the line: through `xargs`, `find -exec`, the parameters of a function.
 //!
-//! Scripts go the same way: a line can write a file and then run it, or hand a text to `at`. A command that changes "what
+//! Scripts go the same way: a line can write a file and then run it (`written`), or hand a text to `at`. A command that changes "what
 //! comes in" may change any of the words that are sent its way. Only protection and rules
 //! count here: what such a command may do otherwise is judged where it stands.
 
 use crate::{
-    AbsPath, DecidedBy, Verdict,
+    DecidedBy, Verdict,
     shell::{Access, Analysis, Command, CommandClass, Context, FileTarget, Word},
 };
 
@@ -15,8 +15,6 @@ use super::{commands::is_feeder, files::Cover, part::Part, touched::is_search_wi
 const PRINTERS: &[&str] = &[
     "dirname", "echo", "find", "gfind", "ls", "printf", "readlink", "realpath",
 ];
-/// Programs that run the file they are given as a shell script.
-const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "sh", "source", "zsh"];
 /// Programs that run a text from their input at another time.
 const LATER: &[&str] = &["at", "batch", "crontab"];
 /// Most words that are looked at; more than that is no line of a person.
@@ -65,11 +63,12 @@ impl World<'_> {
             }
         }
         if self.has_scoped_shell_rule() {
+            let wrote = self.runs_what_it_wrote(analysis);
             let hidden = analysis
                 .commands
                 .iter()
                 .enumerate()
-                .filter(|(index, command)| runs_hidden(self, analysis, *index, command));
+                .filter(|(index, command)| runs_later(command) || wrote.binary_search(index).is_ok());
             parts.extend(hidden.map(|(_, command)| {
                 let why = "it runs a text from this line that is not looked into, and could hide a command that a rule is about";
                 Part::unknown(&command.text, why)
@@ -103,37 +102,10 @@ impl World<'_> {
     }
 }
 
-/// What a program runs later, or what a line has written before it runs it: no rule sees the commands in there.
-fn runs_hidden(world: &World<'_>, analysis: &Analysis, index: usize, command: &Command) -> bool {
-    let Some(program) = command.program() else {
-        return false;
-    };
-    if LATER.contains(&program)
-        && !command
-            .words
-            .iter()
-            .any(|word| matches!(word.literal(), Some("-l" | "-q")))
-    {
-        return true;
-    }
-    let script = program.contains('/').then_some(program);
-    let scripts = command
-        .words
-        .iter()
-        .skip(1)
-        .filter_map(Word::literal)
-        .filter(|_| SHELLS.contains(&program));
-    let written = |path: &AbsPath| {
-        let before = analysis.commands.iter().take(index).flat_map(|before| &before.files);
-        before
-            .filter(|access| access.access == Access::Write)
-            .any(|access| matches!(&access.target, FileTarget::Path(own) if own == path))
-    };
-    script
-        .into_iter()
-        .chain(scripts)
-        .filter_map(|text| world.resolve(text))
-        .any(|path| written(&path))
+/// Whether a program runs its input or a text of the line later: no rule sees the commands in there.
+fn runs_later(command: &Command) -> bool {
+    let lists = |word: &Word| matches!(word.literal(), Some("-l" | "-q"));
+    command.program().is_some_and(|program| LATER.contains(&program)) && !command.words.iter().any(lists)
 }
 
 /// Changes of files whose names come from elsewhere in the line, each kind once.

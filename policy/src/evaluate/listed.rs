@@ -6,15 +6,18 @@
 //! Of a search only tests are understood that every name which it prints surely passes. They count only where each name comes as
 //! one word, is no link, and no folder that the command would look into. Everything else may be any name that stands there.
 
+mod expression;
+
 use crate::{
     AbsPath, Effect,
     facts::Tree,
     mode::ActionClass,
     path::plain::{self, Token},
     rule::PathVerb,
-    shell::{Access, Analysis, Command, Context, FileTarget, Word},
+    shell::{Access, Analysis, Command, Context, FileAccess, FileTarget, Word},
 };
 
+use self::expression::{Expression, pattern};
 use super::{
     files::Cover,
     part::Part,
@@ -23,59 +26,6 @@ use super::{
     world::World,
 };
 
-/// Tests of `find` with one value.
-const WITH_VALUE: &[&str] = &[
-    "-amin",
-    "-anewer",
-    "-atime",
-    "-cmin",
-    "-cnewer",
-    "-ctime",
-    "-fstype",
-    "-gid",
-    "-group",
-    "-ilname",
-    "-iname",
-    "-inum",
-    "-ipath",
-    "-iregex",
-    "-iwholename",
-    "-links",
-    "-lname",
-    "-maxdepth",
-    "-mindepth",
-    "-mmin",
-    "-mtime",
-    "-name",
-    "-newer",
-    "-path",
-    "-perm",
-    "-regex",
-    "-regextype",
-    "-samefile",
-    "-size",
-    "-type",
-    "-uid",
-    "-user",
-    "-wholename",
-    "-xtype",
-];
-/// Tests and options of `find` without a value.
-const ALONE: &[&str] = &[
-    "-daystart",
-    "-depth",
-    "-empty",
-    "-executable",
-    "-false",
-    "-mount",
-    "-nogroup",
-    "-noleaf",
-    "-nouser",
-    "-readable",
-    "-true",
-    "-writable",
-    "-xdev",
-];
 /// Most listings of one line that are looked at.
 const MOST_LISTINGS: usize = 16;
 /// Options of `git ls-files` and `git diff` that have no value and change nothing about how names are written.
@@ -92,141 +42,19 @@ const OF_GIT: &[&str] = &[
 ];
 
 /// Patterns, one of which a name fits; `None` is any name.
-type Fits = Option<Vec<Vec<Token>>>;
-
-/// What a part of an expression of `find` between two `-o` says.
-#[derive(Default)]
-struct Branch {
-    /// What names fit that reach the first action, or the end.
-    fits: Fits,
-    prints: bool,
-}
-
-/// Reads an expression of `find`, front to back.
-struct Expression<'w> {
-    words: &'w [Word],
-    at: usize,
-}
-
-fn pattern(value: &str, any_case: bool) -> Fits {
-    // What these mean to each program is not looked at.
-    if value.contains(['[', ']', '\\', '/']) {
-        return None;
-    }
-    let plain::Segment::One(tokens) = plain::segment(value, crate::path::glob::Brackets::Class) else {
-        return None;
-    };
-    let wide = tokens.into_iter().map(|token| match token {
-        Token::Char(c) if any_case && c.is_alphabetic() => Token::Any,
-        other => other,
-    });
-    Some(vec![wide.collect()])
-}
-
-/// Names that fit one or the other.
-fn either(one: Fits, other: Fits) -> Fits {
-    one.zip(other).map(|(mut fits, more)| {
-        fits.extend(more);
-        fits
-    })
-}
-
-impl Expression<'_> {
-    fn next(&mut self) -> Option<String> {
-        let word = self.words.get(self.at).and_then(Word::literal)?.to_owned();
-        self.at += 1;
-        Some(word)
-    }
-
-    fn ends(&self) -> bool {
-        self.at >= self.words.len()
-    }
-
-    /// The names that the whole expression prints. `None`: any, or it is not understood.
-    fn printed(mut self) -> Fits {
-        let mut branches = vec![Branch::default()];
-        while !self.ends() {
-            let word = self.next()?;
-            let branch = branches.last_mut()?;
-            match word.as_str() {
-                "-o" | "-or" => branches.push(Branch::default()),
-                "-a" | "-and" => {}
-                "-print" | "-print0" => branch.prints = true,
-                // It holds, prints nothing, and takes nothing away from what is printed without it.
-                "-prune" => {}
-                // What does not hold says nothing about the name.
-                "!" | "-not" => {
-                    let inner = self.next()?;
-                    match inner.as_str() {
-                        "(" => drop(self.group()?),
-                        inner => drop(self.test(inner)?),
-                    }
-                }
-                word => {
-                    let fits = match word {
-                        "(" => self.group()?,
-                        word => self.test(word)?,
-                    };
-                    // What stands behind an action is not asked before it.
-                    if !branch.prints && branch.fits.is_none() {
-                        branch.fits = fits;
-                    }
-                }
-            }
-        }
-        // Where some part prints, what holds without printing is not printed.
-        let told = branches.iter().any(|branch| branch.prints);
-        let mut counting = branches.into_iter().filter(|branch| branch.prints || !told);
-        let first = counting.next()?.fits;
-        counting.fold(first, |fits, branch| either(fits, branch.fits))
-    }
-
-    /// A group of tests alone, up to its bracket; the outer `None`: it is something else.
-    fn group(&mut self) -> Option<Fits> {
-        let mut whole: Option<Fits> = None;
-        let mut fits: Fits = None;
-        loop {
-            let word = self.next()?;
-            match word.as_str() {
-                "-a" | "-and" => {}
-                "-o" | "-or" | ")" => {
-                    let own = fits.take();
-                    let joined = match whole {
-                        None => own,
-                        Some(before) => either(before, own),
-                    };
-                    if word == ")" {
-                        return Some(joined);
-                    }
-                    whole = Some(joined);
-                }
-                word => {
-                    let own = self.test(word)?;
-                    fits = fits.or(own);
-                }
-            }
-        }
-    }
-
-    /// One test; the outer `None`: it is something else.
-    fn test(&mut self, word: &str) -> Option<Fits> {
-        match word {
-            "-name" | "-iname" => {
-                let value = self.next()?;
-                Some(pattern(&value, word == "-iname"))
-            }
-            word if WITH_VALUE.contains(&word) => {
-                self.next()?;
-                Some(None)
-            }
-            word if ALONE.contains(&word) => Some(None),
-            _ => None,
-        }
-    }
-}
+pub(super) type Fits = Option<Vec<Vec<Token>>>;
 
 /// The names that a `find` prints.
 fn found(command: &Command) -> Fits {
+    expression(command, false)
+}
+
+/// The names that a `find` acts on by its own words.
+pub(super) fn acted_on(command: &Command) -> Fits {
+    expression(command, true)
+}
+
+fn expression(command: &Command, acts: bool) -> Fits {
     let words = command.words.get(1..).unwrap_or_default();
     let start = words
         .iter()
@@ -237,7 +65,7 @@ fn found(command: &Command) -> Fits {
         })
         .unwrap_or(words.len());
     let words = words.get(start..).unwrap_or_default();
-    Expression { words, at: 0 }.printed()
+    Expression { words, at: 0, acts }.printed()
 }
 
 /// The names that pathspecs of git cover. A `*` of git goes over slashes, so only what stands behind the last one is sure.
@@ -294,7 +122,7 @@ fn tracked(command: &Command) -> Fits {
 }
 
 /// Patterns of the names that a listing prints.
-fn names_of(command: &Command) -> Fits {
+pub(super) fn names_of(command: &Command) -> Fits {
     match command.program_name() {
         Some("find" | "gfind") => found(command),
         Some("git") => tracked(command),
@@ -303,7 +131,7 @@ fn names_of(command: &Command) -> Fits {
 }
 
 /// Whether a name is one word for `xargs` as it stands; with `whole_lines` blanks part no words.
-fn is_one_word(name: &str, whole_lines: bool) -> bool {
+pub(super) fn is_one_word(name: &str, whole_lines: bool) -> bool {
     let parts = |c: char| {
         let blank = c.is_whitespace() || c.is_control();
         matches!(c, '"' | '\'' | '\\' | '\n') || (blank && !(whole_lines && matches!(c, ' ' | '\t')))
@@ -323,14 +151,14 @@ fn ends_with_zero(listing: &Command) -> bool {
 
 /// How `xargs` makes words of what it reads.
 #[derive(Default)]
-struct Parted {
+pub(super) struct Parted {
     zero: bool,
     /// What a line stands for in the words of the command.
     marker: Option<String>,
 }
 
 /// How the names become words of a command, if it is one of few ways.
-fn parted(command: &Command) -> Option<Parted> {
+pub(super) fn parted(command: &Command) -> Option<Parted> {
     let mut labels = command.seen_through.iter().filter_map(|context| match context {
         Context::Changing(label) => Some(label.as_str()),
         _ => None,
@@ -366,7 +194,7 @@ fn parted(command: &Command) -> Option<Parted> {
 }
 
 /// Whether each word of a fed command that is not certain is a name as it is fed, with nothing around it.
-fn takes_bare_names(command: &Command, parted: &Parted) -> bool {
+pub(super) fn takes_bare_names(command: &Command, parted: &Parted) -> bool {
     command.words.iter().all(|word| match (word, &parted.marker) {
         (Word::Literal(_), _) => true,
         (Word::Dynamic { source, .. }, Some(marker)) => source.trim_matches(['"', '\'']) == marker,
@@ -406,14 +234,14 @@ fn reads_single_files(command: &Command) -> bool {
 }
 
 /// The commands whose names reach a command through pipes.
-fn producers(analysis: &Analysis, index: usize) -> Vec<&Command> {
+pub(super) fn producers(analysis: &Analysis, index: usize) -> Vec<&Command> {
     let pipes = analysis.pipes.iter().filter(move |pipe| pipe.to.contains(&index));
     let numbers = pipes.flat_map(|pipe| pipe.from.clone()).filter(move |at| *at < index);
     numbers.filter_map(|at| analysis.commands.get(at)).collect()
 }
 
 /// The folders of which a listing prints names: those that it looks in, or where it runs.
-fn places(command: &Command, here: &AbsPath) -> Vec<AbsPath> {
+pub(super) fn places(command: &Command, here: &AbsPath) -> Vec<AbsPath> {
     // What these print is not put behind a folder that they are given.
     let bare = matches!(command.program_name(), Some("ls" | "git" | "fd" | "fdfind"));
     let read = command.files.iter().filter(|access| access.access == Access::Read);
@@ -435,7 +263,16 @@ pub(super) fn wanted(analysis: &Analysis, index: usize, command: &Command, cwd: 
         .files
         .iter()
         .any(|access| access.access == Access::Read && matches!(access.target, FileTarget::Unknown(_)));
-    let mut out = Vec::new();
+    let mut out: Vec<Wanted> = super::handed::searched(analysis, index, command)
+        .into_iter()
+        .flat_map(|search| super::handed::roots(search, cwd))
+        .chain(super::handed::looped(analysis, index, command).flat_map(|listing| places(listing, cwd)))
+        .take(MOST_LISTINGS)
+        .map(|folder| Wanted { folder, deep: true })
+        .collect();
+    let changes =
+        |access: &FileAccess| access.access != Access::Read && matches!(access.target, FileTarget::Unknown(_));
+    let fed = fed || command.files.iter().any(changes);
     if !fed && !super::fed::has_feeder(command) {
         return out;
     }
@@ -453,7 +290,7 @@ pub(super) fn wanted(analysis: &Analysis, index: usize, command: &Command, cwd: 
 }
 
 /// Whether it is a program that lists names, rather than one that passes on lines.
-fn is_listing(command: &Command) -> bool {
+pub(super) fn is_listing(command: &Command) -> bool {
     let lists = matches!(
         command.program_name(),
         Some("find" | "gfind" | "git" | "grep" | "egrep" | "fgrep" | "rg" | "fd" | "fdfind" | "ls")
@@ -543,16 +380,16 @@ impl World<'_> {
 }
 
 /// A command that is fed, and how.
-struct Fed<'a> {
-    command: &'a Command,
-    parted: Option<Parted>,
+pub(super) struct Fed<'a> {
+    pub(super) command: &'a Command,
+    pub(super) parted: Option<Parted>,
     /// What is in front passes on lines.
-    filtered: bool,
+    pub(super) filtered: bool,
 }
 
 impl Fed<'_> {
     /// Whether each name that a listing prints surely comes as it is.
-    fn splits_surely(&self, listing: &Command, tree: &Tree) -> bool {
+    pub(super) fn splits_surely(&self, listing: &Command, tree: &Tree) -> bool {
         let Some(parted) = &self.parted else { return false };
         if !listing.seen_through.is_empty() && super::fed::has_feeder(listing) {
             return false;
@@ -594,7 +431,7 @@ impl Fed<'_> {
     }
 }
 
-fn meets(fits: &[Vec<Token>], name: &str) -> bool {
+pub(super) fn meets(fits: &[Vec<Token>], name: &str) -> bool {
     let own: Vec<Token> = name.chars().map(Token::Char).collect();
     fits.iter().any(|pattern| plain::segment_meets(pattern, &own))
 }
@@ -613,6 +450,33 @@ fn only_files(listing: &Command) -> bool {
 mod tests {
     use super::*;
     use crate::shell::{Limits, ShellContext, analyse};
+
+    #[test]
+    fn only_tests_in_front_of_an_action_narrow_what_it_acts_on() {
+        let context = ShellContext {
+            cwd: AbsPath::root(),
+            home: None,
+        };
+        for (line, env) in [
+            ("find . -name '*.ts' -delete", false),
+            ("find . -type f -name '*.ts' -exec cat {} +", false),
+            ("find . -name '*.ts' -exec grep -q x {} \\; -delete", false),
+            (
+                "find . \\( -name '*.ts' -o -name '*.js' \\) -exec sed -i s/a/b/ {} +",
+                false,
+            ),
+            ("find . -name '*.ts' -print -o -exec cat {} +", true),
+            ("find . -name '*.ts' -o -type f -delete", true),
+            ("find . -delete -name '*.ts'", true),
+            ("find . -exec cat {} + -name '*.ts'", true),
+            ("find . ! -name '*.ts' -delete", true),
+            ("find . -name '*.ts' -exec cat {}", true),
+        ] {
+            let analysis = analyse(line, &context, Limits::default());
+            let meets_env = acted_on(analysis.commands.first().unwrap()).is_none_or(|fits| meets(&fits, ".env"));
+            assert_eq!(meets_env, env, "{line}");
+        }
+    }
 
     /// Whether a listing may print a name.
     fn may_print(line: &str, name: &str) -> bool {

@@ -11,13 +11,14 @@ use crate::{
     Effect,
     ruleset::RuleId,
     shell::{
-        Analysis, Command, CommandClass, Word, acts,
+        Access, Analysis, Command, CommandClass, Context, FileAccess, Word, acts,
         inert::{self, Words},
-        takes_script,
+        mentions, takes_script,
     },
 };
 
 use super::{
+    commands::is_feeder,
     reaching::{self, source, words_of},
     texts, told,
     world::World,
@@ -62,6 +63,8 @@ struct Search<'w, 'a> {
     compared: usize,
     hits: usize,
     too_many: bool,
+    /// A bare name at the end is a word like others.
+    last_is_plain: bool,
     deny: Option<RuleId>,
     ask: Option<RuleId>,
 }
@@ -89,6 +92,7 @@ impl World<'_> {
             return None;
         }
         let mut search = Search::new(self);
+        search.last_is_plain = last_is_plain(analysis, index, command);
         let interprets = told::is_interpreter(program) && known != Words::Inert;
         let words = command.words.get(1..).unwrap_or_default();
         match known {
@@ -105,6 +109,9 @@ impl World<'_> {
                 let equals = command.program().and_then(|program| program.strip_prefix('='));
                 search.text(equals.unwrap_or_default(), Where::Anywhere, Some(words));
                 for (at, word) in words.iter().enumerate() {
+                    if mentions::is_prose(at.checked_sub(1).and_then(|before| words.get(before)), word) {
+                        continue;
+                    }
                     search.text(source(word), Where::Anywhere, words.get(at + 1..));
                 }
                 for assignment in &command.assignments {
@@ -144,6 +151,20 @@ impl World<'_> {
     }
 }
 
+impl World<'_> {
+    /// Whether a word of a command, in whatever text it stands, names a program that a deny or ask is about.
+    pub(super) fn names_denied_program(&self, command: &Command) -> bool {
+        let mut search = Search::new(self);
+        for word in command.words.iter().skip(1) {
+            search.text(source(word), Where::Anywhere, None);
+        }
+        for assignment in &command.assignments {
+            search.text(source(&assignment.value), Where::Anywhere, None);
+        }
+        search.found().is_some()
+    }
+}
+
 impl<'w, 'a> Search<'w, 'a> {
     fn new(world: &'w World<'a>) -> Self {
         let open = world.rules.index().commands(std::iter::empty());
@@ -154,6 +175,7 @@ impl<'w, 'a> Search<'w, 'a> {
             compared: 0,
             hits: 0,
             too_many: false,
+            last_is_plain: false,
             deny: None,
             ask: None,
         }
@@ -251,6 +273,12 @@ impl<'w, 'a> Search<'w, 'a> {
             .unwrap_or(rest.len());
         let own = rest.get(..end).unwrap_or_default().split_whitespace().map(literal);
         let following = || behind.unwrap_or_default().iter().cloned();
+        // Called with nothing it does nothing.
+        let alone = token == name && rest.is_empty() && behind.is_some_and(<[Word]>::is_empty);
+        if alone && self.last_is_plain && mentions::is_idle(name) {
+            self.compare_alone(name);
+            return;
+        }
         self.compare(name, own.chain(following().filter(|_| end == rest.len())).collect());
         // `["git","push"]`, `git,push`.
         let mut apart = Vec::new();
@@ -286,6 +314,15 @@ impl<'w, 'a> Search<'w, 'a> {
         self.regexes.iter().any(concerns)
     }
 
+    /// A rule that names the program without any words means just that.
+    fn compare_alone(&mut self, name: &str) {
+        let command = Command::of_words(name.to_owned(), vec![Word::Literal(name.to_owned())]);
+        let narrow = |pattern: &crate::rule::TextPattern| pattern.is_exact() || pattern.as_regex().is_some();
+        let (deny, ask) = self.world.rule_on_words_that(&command, narrow);
+        self.deny = self.deny.into_iter().chain(deny).min();
+        self.ask = self.ask.into_iter().chain(ask).min();
+    }
+
     fn compare(&mut self, name: &str, mut rest: Vec<Word>) {
         rest.truncate(MOST_WORDS);
         let mut words = vec![Word::Literal(name.to_owned())];
@@ -311,19 +348,94 @@ impl World<'_> {
         }
     }
 
+    /// Whether a deny or ask that holds is about a program of this name, but for expressions.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        let named = self.rules.index().commands_of_program(name);
+        named.iter().any(|id| self.naming(*id).is_some())
+    }
+
+    /// The deny and the ask that a command of these words is a case for.
+    pub(super) fn rule_on_texts<'t>(&self, words: impl Iterator<Item = &'t str>) -> (Option<RuleId>, Option<RuleId>) {
+        let words: Vec<Word> = words.map(|word| Word::Literal(word.to_owned())).collect();
+        self.rule_on_words(&Command::of_words(texts::joined(&words), words))
+    }
+
     /// The deny and the ask that these words are a case for.
     fn rule_on_words(&self, command: &Command) -> (Option<RuleId>, Option<RuleId>) {
+        self.rule_on_words_that(command, |_| true)
+    }
+
+    /// The same, of rules whose pattern is such a one.
+    fn rule_on_words_that(
+        &self,
+        command: &Command,
+        counts: impl Fn(&crate::rule::TextPattern) -> bool,
+    ) -> (Option<RuleId>, Option<RuleId>) {
         let wide = texts::wide(command, texts::SOME_ROOM);
         let ids = self.rules.index().commands(wide.iter().map(String::as_str));
         let meets = |effect| {
             let mut ids = self.rules.index().with_effect(&ids, effect).iter().copied();
             ids.find(|id| {
                 let pattern = self.naming(*id);
-                pattern.is_some_and(|pattern| wide.iter().any(|text| pattern.matches(text)))
+                pattern.is_some_and(|pattern| counts(pattern) && wide.iter().any(|text| pattern.matches(text)))
             })
         };
         (meets(Effect::Deny), meets(Effect::Ask))
     }
+}
+
+/// Whether a bare name at the end of a command's words is a word like others: the command is a script of the project, which
+/// runs what it was written for, and not whatever it is given; no word says that it runs the next one, and no more words come.
+fn last_is_plain(analysis: &Analysis, index: usize, command: &Command) -> bool {
+    let Some((last, before)) = command.words.split_last() else {
+        return false;
+    };
+    let text = last.literal().unwrap_or("-");
+    let option = text.split_once('=').map(|(option, _)| option);
+    let said = option.or_else(|| before.last().and_then(Word::literal));
+    is_script(before) && !said.is_none_or(mentions::says_run) && !may_get_more(analysis, index, command)
+}
+
+/// Whether the words of a command call a script or a module of the project: by a path, or as an interpreter's.
+fn is_script(words: &[Word]) -> bool {
+    let Some((program, rest)) = words
+        .split_first()
+        .and_then(|(first, rest)| Some((first.literal()?, rest)))
+    else {
+        return false;
+    };
+    let ending = |text: &str| {
+        text.rsplit_once('.')
+            .is_some_and(|(name, end)| !name.is_empty() && SCRIPTS.contains(&end))
+    };
+    if !told::is_interpreter(program) {
+        let programs = program.starts_with('/') || program.contains("/.bin/");
+        return ending(program) || (program.contains('/') && !programs);
+    }
+    let first = rest.first().and_then(Word::literal).unwrap_or("-");
+    let module = first == "-m" && rest.len() > 1;
+    // `php artisan`, `ruby bin/x`.
+    module || !first.starts_with('-')
+}
+
+/// Endings of scripts.
+const SCRIPTS: &[&str] = &["cjs", "js", "mjs", "php", "pl", "py", "rb", "sh", "ts"];
+
+/// Whether a command may put more words behind those that it is given: from its input, or from parameters.
+fn may_get_more(analysis: &Analysis, index: usize, command: &Command) -> bool {
+    let reads = |file: &FileAccess| file.redirection && file.access == Access::Read;
+    let is_fed = |context: &Context| match context {
+        Context::Transparent(_) => false,
+        Context::Changing(label) => is_feeder(label),
+        Context::Script(_) | Context::Substitution(_) | Context::Group(_) => true,
+    };
+    let parts =
+        |word: &Word| matches!(word, Word::Dynamic { source, pattern: false } if source.contains(['$', '`', '<']));
+    analysis.inputs.contains_key(&index)
+        || analysis.pipes.iter().any(|pipe| pipe.to.contains(&index))
+        || command.files.iter().any(reads)
+        || command.words.iter().any(parts)
+        || command.seen_through.iter().any(is_fed)
 }
 
 fn is_of_a_name(c: char) -> bool {

@@ -139,7 +139,7 @@ impl Needed {
 }
 
 fn line(line: &str, workspace: &Workspace, needed: &mut Needed) {
-    let analysis = commands::analyse(workspace, line);
+    let analysis = commands::analyse(workspace, Some(workspace.root.clone()), line);
     needed.paths(analysis.goes.values().flatten().cloned());
     let handed_on = fed::changes_what_it_is_fed(&analysis);
     for (index, command) in analysis.commands.iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::{
     shell::{
         Analysis, Command, CommandClass, OpaqueReason, Word,
         globals::{Front, front},
-        quote,
+        quote, synonyms,
     },
 };
 
@@ -218,6 +218,7 @@ pub(super) fn wide(command: &Command, room: usize) -> Vec<String> {
         name.starts_with("git-")
             || (name == "git" && super::push::pushes(command.words.get(1..).unwrap_or_default()).is_some())
             || spelled::has_options_in_front(name, command.words.get(1..).unwrap_or_default())
+            || !synonyms::others(name, command.words.get(1..).unwrap_or_default()).is_empty()
     };
     if is_plain(command) && !command.program_name().is_some_and(more) {
         return vec![command.text.clone()];
@@ -240,22 +241,26 @@ fn all_wide(command: &Command, room: usize) -> Vec<String> {
                 .chain(rest.iter().cloned())
                 .collect::<Vec<_>>()
         };
-        spellings.push(with(rest));
-        spellings.extend(
-            spelled::with_options_first(&name, rest, room)
-                .spellings
+        let others = synonyms::others(&name, rest);
+        let room = room / (others.len() + 1);
+        for rest in std::iter::once(rest).chain(others.iter().map(Vec::as_slice)) {
+            spellings.push(with(rest));
+            spellings.extend(
+                spelled::with_options_first(&name, rest, room)
+                    .spellings
+                    .iter()
+                    .map(|rest| with(rest)),
+            );
+            let spelled = spelled::without_options(&name, rest, room).spellings;
+            // `git -C x reset HEAD~1 --hard`. Behind `--` there are no options.
+            let ended = rest.iter().any(|word| word.literal() == Some("--"));
+            let moved = spelled
                 .iter()
-                .map(|rest| with(rest)),
-        );
-        let spelled = spelled::without_options(&name, rest, room).spellings;
-        // `git -C x reset HEAD~1 --hard`. Behind `--` there are no options.
-        let ended = rest.iter().any(|word| word.literal() == Some("--"));
-        let moved = spelled
-            .iter()
-            .take(if ended { 0 } else { MOST_MOVED })
-            .map(|rest| spelled::with_options_first(&name, rest, room).spellings);
-        spellings.extend(moved.flatten().map(|rest| with(&rest)));
-        spellings.extend(spelled.iter().map(|rest| with(rest)));
+                .take(if ended { 0 } else { MOST_MOVED })
+                .map(|rest| spelled::with_options_first(&name, rest, room).spellings);
+            spellings.extend(moved.flatten().map(|rest| with(&rest)));
+            spellings.extend(spelled.iter().map(|rest| with(rest)));
+        }
         // `git-push`, as it lies in git's own folder.
         if let Some(verb) = name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
             let git = [Word::Literal("git".to_owned()), Word::Literal(verb.to_owned())];
@@ -351,6 +356,7 @@ pub(super) fn pieces(command: &Command, room: usize) -> Vec<Vec<String>> {
                 .collect::<Vec<_>>()
         };
         let spellings = spelled.spellings.into_iter().chain(moved.spellings);
+        let spellings = spellings.chain(synonyms::others(name, rest));
         all.extend(spellings.filter_map(|rest| pieces_of(&with(rest))));
     }
     all
@@ -435,7 +441,14 @@ fn only_shows_configuration(rest: &[Word]) -> bool {
                 | "--no-includes"
         )
     };
-    let mut rest = texts.into_iter().filter(|text| !place(text));
+    // Another file than git's own.
+    let mut of_file = false;
+    let named = texts.into_iter().filter(|text| {
+        let value = std::mem::replace(&mut of_file, matches!(*text, "-f" | "--file" | "--blob"));
+        !value && !of_file && !text.starts_with("--file=") && !text.starts_with("--blob=")
+    });
+    let named: Vec<&str> = named.collect();
+    let mut rest = named.into_iter().filter(|text| !place(text));
     match rest.next() {
         Some("get" | "list" | "-l" | "--list") => true,
         Some(text) if text.starts_with("--get") => true,
@@ -503,10 +516,16 @@ pub(super) fn has_options_of(pattern: &TextPattern, command: &Command, spelled: 
     covers(rest) || (name == "git" && covers(without_git_options(rest))) || spelled.iter().any(|rest| covers(rest))
 }
 
-/// A command's arguments without some of the options in front, as many as have room.
+/// A command's arguments in other words, and without some of the options in front, as many as have room.
 pub(super) fn without_options(command: &Command, room: usize) -> Vec<Vec<Word>> {
     let name = command.program_name().unwrap_or_default();
-    spelled::without_options(name, command.words.get(1..).unwrap_or_default(), room).spellings
+    let rest = command.words.get(1..).unwrap_or_default();
+    let mut all = spelled::without_options(name, rest, room).spellings;
+    for other in synonyms::others(name, rest) {
+        all.extend(spelled::without_options(name, &other, room).spellings);
+        all.push(other);
+    }
+    all
 }
 
 /// Whether a command has more spellings than have room, so that what [`wide`] gives is not all.

@@ -10,7 +10,10 @@ use crate::{
     protected,
     rule::PathVerb,
     ruleset::RuleId,
-    shell::{Access, Command, Word, acts},
+    shell::{
+        Access, Command, Word, acts,
+        inert::{self, Words},
+    },
 };
 
 use super::{files::Cover, part::Part, world::World};
@@ -194,6 +197,9 @@ impl World<'_> {
         if told.is_empty() {
             return None;
         }
+        if let Some(id) = self.listed_in_code(&told) {
+            return Some(id);
+        }
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
         let ids = self.rules.index().commands(texts.iter().copied());
         let meets = |effect| {
@@ -246,6 +252,58 @@ impl World<'_> {
         let what = format!("its program text names a protected path: {}", entry.reason);
         Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
     }
+}
+
+impl World<'_> {
+    /// A deny or ask on commands that lists of words in code are a case for: `run(["git", "push"])`, `system("git", "push")`.
+    fn listed_in_code(&self, told: &[String]) -> Option<RuleId> {
+        let (mut deny, mut ask) = (None, None);
+        for words in told.iter().flat_map(|text| lists(text)) {
+            for from in 0..words.len() {
+                let Some((name, _)) = words.get(from..).and_then(<[&str]>::split_first) else {
+                    break;
+                };
+                let name = name.rsplit('/').next().unwrap_or_default();
+                if !self.one_word_more() || !self.is_named(name) {
+                    continue;
+                }
+                let rest = words.get(from + 1..).unwrap_or_default().iter().copied();
+                let words = std::iter::once(name).chain(rest).take(MAX_LISTED);
+                let (own_deny, own_ask) = self.rule_on_texts(words);
+                deny = deny.or(own_deny);
+                ask = ask.or(own_ask);
+            }
+        }
+        deny.or(ask)
+    }
+}
+
+/// Most words of a list in code that are compared with rules.
+const MAX_LISTED: usize = 64;
+
+/// Quoted words of a code text between which nothing but the signs of a list stands.
+fn lists(text: &str) -> Vec<Vec<&str>> {
+    let joins = |between: &str| {
+        let named = between.replace("args", "").replace("argv", "");
+        named.chars().all(|c| c.is_whitespace() || ",[({:=>".contains(c))
+    };
+    let (mut out, mut own): (Vec<Vec<&str>>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\'', '"', '`']).filter(|_| out.len() < MAX_PLACES) {
+        let (between, from) = rest.split_at_checked(at).unwrap_or_default();
+        let mark = from.get(..1).unwrap_or_default();
+        let inner = from.get(1..).unwrap_or_default();
+        let Some(end) = inner.find(mark) else { break };
+        let (word, behind) = inner.split_at_checked(end).unwrap_or_default();
+        if !joins(between) && !own.is_empty() {
+            out.push(std::mem::take(&mut own));
+        }
+        own.push(word);
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    out.push(own);
+    out.retain(|words| words.len() > 1);
+    out
 }
 
 /// Files that a patch in the line changes, and how, if the command is `apply_patch`.
@@ -370,6 +428,9 @@ fn told(command: &Command) -> Vec<String> {
     if matches!(program, "sed" | "gsed") {
         out.extend(words(command).flat_map(run_by_sed));
     }
+    if matches!(program, "npm" | "pnpm") {
+        out.extend(told_to_npm(command));
+    }
     let executing = command.executing_option().map(str::to_owned);
     for option in command.escape_option().into_iter().chain(executing) {
         let mut words = words(command);
@@ -387,14 +448,18 @@ fn told(command: &Command) -> Vec<String> {
             continue;
         }
         let rest: Vec<&str> = rest.collect();
+        // The words of the program behind a wrapper are looked at where that is judged.
+        let own = own_words(command).saturating_sub(verbs.len());
+        let texts = rest.get(..=own).unwrap_or(&rest);
         out.extend(
-            rest.iter()
+            texts
+                .iter()
                 .filter(|word| word.contains([' ', '=', '\n']))
                 .map(|word| (*word).to_owned()),
         );
         // The program is the first operand; an option before it may have a value, and `--` ends them.
         let dashes = rest.iter().position(|word| *word == "--").map(|at| at + 1);
-        let operands = (0..rest.len()).filter(|at| rest.get(*at).is_some_and(|word| !word.starts_with('-')));
+        let operands = (0..rest.len().min(own)).filter(|at| rest.get(*at).is_some_and(|word| !word.starts_with('-')));
         let many = if rest.first().is_some_and(|word| word.starts_with('-')) {
             3
         } else {
@@ -408,6 +473,43 @@ fn told(command: &Command) -> Vec<String> {
                 .into_iter()
                 .filter_map(|at| rest.get(at..).map(|rest| rest.join(" "))),
         );
+    }
+    out
+}
+
+/// How many words of a command stand in front of the program that it runs; all, where none is known.
+fn own_words(command: &Command) -> usize {
+    match inert::words(command) {
+        Words::Wrapper(program) if program < command.words.len() => program.saturating_sub(1),
+        _ => command.words.len(),
+    }
+}
+
+/// Options of npm that name a program, without their dashes. It takes them with one dash, too, and cut short.
+const OF_NPM: &[&str] = &[
+    "browser",
+    "editor",
+    "git",
+    "node-options",
+    "script-shell",
+    "shell",
+    "viewer",
+];
+
+/// The values of such options.
+fn told_to_npm(command: &Command) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut words = words(command).take_while(|word| *word != "--").peekable();
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix('-').map(|rest| rest.trim_start_matches('-')) else {
+            continue;
+        };
+        let (name, value) = option
+            .split_once('=')
+            .map_or((option, None), |(name, value)| (name, Some(value)));
+        if name.len() > 2 && OF_NPM.iter().any(|own| own.starts_with(name)) {
+            out.extend(value.or_else(|| words.peek().copied()).map(str::to_owned));
+        }
     }
     out
 }
@@ -447,6 +549,22 @@ mod tests {
         let long = "(é".repeat(500_000);
         let found = beginnings(&long);
         assert!(found.len() <= 3 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
+    }
+
+    #[test]
+    fn words_of_a_list_in_code_belong_together() {
+        for (text, words) in [
+            ("run([\"git\",\"push\"])", vec!["git", "push"]),
+            ("run(['git',\n  'push'])", vec!["git", "push"]),
+            ("spawn(\"git\",[\"push\"])", vec!["git", "push"]),
+            ("new Deno.Command(\"git\",{args:[\"push\"]})", vec!["git", "push"]),
+            ("execvp('git', ['git', 'push'])", vec!["git", "git", "push"]),
+            ("system \"git\", \"push\"", vec!["git", "push"]),
+        ] {
+            assert_eq!(lists(text), [words], "{text}");
+        }
+        assert!(lists("print('git'); f('push')").is_empty());
+        assert!(lists("f('git') + g('push')").is_empty());
     }
 
     #[test]

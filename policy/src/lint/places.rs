@@ -93,8 +93,31 @@ pub(super) fn judge(verb: PathVerb, pattern: Option<&PathPattern>) -> Option<(Co
     secrets(&segments, pattern, does, word)
 }
 
-/// Words of an allow on commands that a wildcard makes cover places where secrets are kept: `cat ~/.ssh/*`.
+/// Programs that delete their operands, which a wildcard covers wherever they lie in the workspace (decision 0010).
+const DELETERS: &[&str] = &["grm", "rm", "shred", "srm", "unlink"];
+
+/// An allow for deleting whatever lies in the workspace: `rm -rf *`.
+fn deletes(words: &str) -> Option<(Code, String, String)> {
+    let mut parts = words.split(' ');
+    let program = parts.next()?.rsplit('/').next()?;
+    let operands: Vec<&str> = parts.filter(|word| !word.starts_with('-')).collect();
+    let open = operands
+        .first()
+        .is_some_and(|word| word.trim_matches(['*', '.', '/']).is_empty());
+    (DELETERS.contains(&program) && open).then(|| {
+        let reason = format!("the rule allows `{program}` to delete every file and folder of the workspace");
+        let fix =
+            format!("name what is made again anyway, such as `Bash({program} -rf dist)`, or the folder that is meant");
+        (Code::WholeProject, reason, fix)
+    })
+}
+
+/// Words of an allow on commands that a wildcard makes cover the whole workspace, or places where secrets are kept: `rm -rf *`,
+/// `cat ~/.ssh/*`.
 pub(super) fn words(words: &str) -> Option<(Code, String, String)> {
+    if let Some(found) = deletes(words) {
+        return Some(found);
+    }
     words.split(' ').skip(1).filter(|word| word.contains('*')).find_map(|word| {
         let word = word.trim_matches(['"', '\'']);
         // `if=~/.ssh/*`, `--cert=~/.ssh/*`, `@~/.ssh/*`.

@@ -12,13 +12,15 @@ mod nested;
 mod told;
 mod wrapped;
 
+use crate::AbsPath;
+
 use super::{
-    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Opaque, OpaqueReason, Pipe,
+    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Loop, Opaque, OpaqueReason, Pipe,
     ShellContext, Socket, Word, class, constant,
     expand::{self, State, Value},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
-    syntax::{Form, Item, Join, List, Node, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
+    syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
     targets::Files,
     variables,
 };
@@ -29,13 +31,24 @@ use call::{Call, Stdin};
 /// Time and memory are linear in the line, and bounded by `limits`; the stack by [`Limits::depth`].
 #[must_use]
 pub fn analyse(line: &str, context: &ShellContext, limits: Limits) -> Analysis {
-    analyse_counted(line, context, limits).0
+    analyse_counted(line, context, None, limits).0
+}
+
+/// The same, where git's work tree around the directory is known: `$(git rev-parse --show-toplevel)` is that.
+pub(crate) fn analyse_in(line: &str, context: &ShellContext, toplevel: Option<AbsPath>, limits: Limits) -> Analysis {
+    analyse_counted(line, context, toplevel, limits).0
 }
 
 /// The analysis, and how many steps are left of the budget.
-pub(super) fn analyse_counted(line: &str, context: &ShellContext, limits: Limits) -> (Analysis, usize) {
+pub(super) fn analyse_counted(
+    line: &str,
+    context: &ShellContext,
+    toplevel: Option<AbsPath>,
+    limits: Limits,
+) -> (Analysis, usize) {
     let mut walk = Walk {
         context,
+        toplevel: toplevel.map(std::rc::Rc::new),
         budget: Budget {
             depth: limits.depth,
             steps: limits.steps,
@@ -85,6 +98,7 @@ type Ways = (State, State);
 
 struct Walk<'a> {
     context: &'a ShellContext,
+    toplevel: Option<std::rc::Rc<AbsPath>>,
     budget: Budget,
     /// Most commands.
     parts: usize,
@@ -105,7 +119,9 @@ impl Walk<'_> {
     /// A whole line, from the beginning.
     fn whole(&mut self, line: &str) {
         let depth = self.budget.depth;
-        if let Err(fault) = self.text(line, State::new(self.context)) {
+        let mut state = State::new(self.context);
+        state.toplevel.clone_from(&self.toplevel);
+        if let Err(fault) = self.text(line, state) {
             self.seen.clear();
             self.budget.depth = depth;
             self.fault(line, fault);
@@ -367,6 +383,7 @@ impl Walk<'_> {
             ..Value::default()
         };
         let mut hash = words.is_some() && !select;
+        let first = self.analysis.commands.len();
         for word in words.unwrap_or_default() {
             self.raw_word(word, &state)?;
             for field in expand::expand(word, &state, self.context, &mut self.budget)? {
@@ -394,7 +411,19 @@ impl Walk<'_> {
             state.set("REPLY", Value::unknown(), &mut self.budget)?;
         }
         let label = if select { "select" } else { "for" };
+        let printed =
+            matches!(words, Some([RawWord { pieces, .. }]) if matches!(pieces.as_slice(), [Piece::Command { .. }]));
+        // A function could give the variable another value.
+        let plain = !state.variables.contains_key("IFS") && state.functions.is_empty() && !state.sourced;
+        let listed = first..self.analysis.commands.len();
         let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
+        if printed && !select && plain && !effects::may_assign(body, &[variable, "IFS"], &mut self.budget)? {
+            self.analysis.loops.push(Loop {
+                variable: variable.to_owned(),
+                body: listed.end..self.analysis.commands.len(),
+                words: listed,
+            });
+        }
         before.either(after, &mut self.budget)
     }
 

@@ -60,7 +60,7 @@ fn prints(node: &Node) -> bool {
 }
 
 /// `2>/dev/null`. With the number of its descriptor or without: what goes to a file is no output.
-fn drops_messages(redirect: &Redirect) -> bool {
+pub(super) fn drops_messages(redirect: &Redirect) -> bool {
     let Redirect::File { operator, target, .. } = redirect else {
         return false;
     };

@@ -1,10 +1,12 @@
 //! The output of commands that print a constant: `$(echo rm)`, `$(printf 'r\155')`, `cat <<EOF`.
 //!
-//! Only a guess for the deny side: it is never taken as certain, because `echo` may be a function by then.
+//! Only a guess for the deny side: it is never taken as certain, because `echo` may be a function by then. The folder that
+//! `$(pwd)` or `$(git rev-parse --show-toplevel)` prints is known as `$PWD` is.
 
 use super::{
-    expand::{Text, Value},
-    syntax::{Form, List, Node, Piece, Redirect},
+    ShellContext, commits,
+    expand::{State, Text, Value},
+    syntax::{Form, List, Node, Piece, RawWord, Redirect, Simple},
 };
 
 /// What a command substitution may give; never exact.
@@ -28,6 +30,37 @@ pub(super) fn output(list: &List) -> Value {
         numeric: false,
         hash: super::commits::are_printed(list),
     }
+}
+
+/// The folder that a substitution prints: where the shell is, or git's work tree around where the line begins.
+///
+/// A function of the name would print something else; one of the line is opaque, or known by its name.
+pub(super) fn place(list: &List, state: &State, context: &ShellContext) -> Option<Value> {
+    let [item] = list.0.as_slice() else { return None };
+    let [node] = item.first.stages.as_slice() else {
+        return None;
+    };
+    let Form::Simple(Simple { assignments, words }) = &node.form else {
+        return None;
+    };
+    let alone = item.rest.is_empty() && !item.background && !item.first.negated;
+    if !alone || !assignments.is_empty() || !node.redirects.iter().all(commits::drops_messages) || state.sourced {
+        return None;
+    }
+    let words: Vec<&str> = words.iter().map(RawWord::bare).collect::<Option<_>>()?;
+    let value = match words.as_slice() {
+        ["pwd"] if node.redirects.is_empty() => state.here(),
+        ["git", "rev-parse", "--show-toplevel"] => {
+            let where_it_began = !state.elsewhere && state.directories == [context.cwd.clone()];
+            let toplevel = state
+                .toplevel
+                .as_ref()
+                .filter(|_| where_it_began && !state.functions.contains("git"))?;
+            Value::literal(toplevel.as_str())
+        }
+        _ => return None,
+    };
+    Some(value)
 }
 
 /// What a command prints, if that is a constant.

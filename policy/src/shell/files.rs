@@ -323,8 +323,24 @@ impl<'a> Call<'a> {
             }
         }
         let symbolic = shape == Shape::Links && self.parsed.has(&["-s", "--symbolic"]);
+        // The text of such a link is read from where the link lies.
+        let in_folder = |field: &&Field| {
+            field
+                .text()
+                .is_some_and(|text| text.trim_end_matches('/').contains('/'))
+        };
+        let placed: Vec<String> = targets
+            .iter()
+            .filter(in_folder)
+            .filter_map(Field::text)
+            .map(str::to_owned)
+            .collect();
+        let all_placed = symbolic && placed.len() == targets.len();
         for source in &sources {
-            self.file(source, Access::Read);
+            let relative = source.text().is_some_and(|text| !text.starts_with(['/', '~']));
+            if !(all_placed && relative) {
+                self.file(source, Access::Read);
+            }
             if shape == Shape::Moves {
                 self.file(source, Access::Delete);
             }
@@ -332,7 +348,6 @@ impl<'a> Call<'a> {
         let whole = !into && self.parsed.has(&["-T", "--no-target-directory"]);
         for target in &targets {
             self.file(target, Access::Write);
-            // The link's text is read from where the link lies.
             if symbolic
                 && target
                     .text()
@@ -342,8 +357,19 @@ impl<'a> Call<'a> {
                     .iter()
                     .filter(|source| source.text().is_none_or(|text| !text.starts_with('/')));
                 for source in relative {
-                    let source = Field::unknown(&source.source);
-                    self.files.field(&source, Access::Read);
+                    match (source.text(), target.text()) {
+                        // It lies there, or in there if that is a folder.
+                        (Some(text), Some(target)) => {
+                            let name = target.trim_end_matches('/');
+                            let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+                            self.files.name(&format!("{folder}/{text}"), Access::Read);
+                            self.files.name(&format!("{name}/{text}"), Access::Read);
+                        }
+                        _ => {
+                            let source = Field::unknown(&source.source);
+                            self.files.field(&source, Access::Read);
+                        }
+                    }
                 }
             }
             if whole {

@@ -219,10 +219,14 @@ impl Judge<'_> {
 
     fn by_class(&self, analysis: &Analysis, index: usize, command: &Command, known: bool) -> Part {
         let tee = command.program() == Some("tee") && !command.files.is_empty();
+        let device = |word: &Word| word.literal() == Some("/dev/null");
+        let only_to_devices = command.program() == Some("tee") && command.words.iter().skip(1).all(device);
         let looking_is_free = self.request.mode.answer(ActionClass::ReadOnlyCommand) == Answer::Allow;
         self.mode(match command.class {
             _ if !known => ActionClass::OtherCommand,
             _ if tee => ActionClass::FileCommand,
+            // The generator's devices keep nothing, so what is left of `tee` looks.
+            CommandClass::Other if only_to_devices => ActionClass::ReadOnlyCommand,
             CommandClass::ReadOnly => ActionClass::ReadOnlyCommand,
             CommandClass::ReadOnlyGit if self.git_only_looks(analysis, index, command) => ActionClass::ReadOnlyCommand,
             CommandClass::FileChange if !command.files.is_empty() => ActionClass::FileCommand,

@@ -53,6 +53,12 @@ pub(crate) fn wide(command: &Command) -> Vec<String> {
         words[0] = Word::Literal(name.clone());
         spellings.push(words.clone());
         spellings.extend(left_out(&words, 1, 3));
+        // The long names of options, as the generator has them: two, one behind the other.
+        let long: Vec<Option<&str>> = words.iter().skip(1).take(2).map(Word::literal).collect();
+        if name == "rm" && long == [Some("--recursive"), Some("--force")] {
+            let joined = Word::Literal("-rf".to_owned());
+            spellings.push([&words[..1], &[joined], &words[3..]].concat());
+        }
         if name == "git" {
             while words.len() > 1 && words[1].literal().is_some_and(|word| word.starts_with('-')) {
                 let takes_value = words[1].literal() == Some("-C");

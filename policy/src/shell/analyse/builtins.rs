@@ -2,7 +2,7 @@
 
 use super::{Call, Value, Walk, Ways, excerpt};
 use crate::shell::{
-    Context, OpaqueReason,
+    Access, Context, FileAccess, FileTarget, OpaqueReason,
     expand::{Field, Place, State, lookup},
     reader::{self, Dialect, Read},
     settings,
@@ -35,6 +35,7 @@ pub(super) fn is_meaningful(name: &str) -> bool {
         "popd",
         "printf",
         "pushd",
+        "pwd",
         "read",
         "readarray",
         "readonly",
@@ -269,13 +270,37 @@ impl Walk<'_> {
                     None => {}
                 }
                 self.redefines_git = true;
-                after.elsewhere = true;
+                after.sourced = true;
+                after.elsewhere |= !self.stays(arguments.first().and_then(Field::text))?;
                 after.functions = std::rc::Rc::default();
                 after.blur(&mut self.budget)?;
             }
             _ => return Ok(None),
         }
         Ok(Some((after.clone(), after)))
+    }
+
+    /// Whether a sourced file is one of the project that leaves the shell in its folder. What such a file does is not looked
+    /// into, as with any script of the project; but the line itself must not have written it (decision 0053).
+    fn stays(&mut self, file: Option<&str>) -> Read<bool> {
+        let Some(file) = file else { return Ok(false) };
+        // A name without a slash is sought on the search path.
+        let of_the_project =
+            file.contains('/') && !file.starts_with(['/', '~', '-']) && !file.split('/').any(|name| name == "..");
+        let activates = file.ends_with("/bin/activate") && !file.starts_with(['~', '-']);
+        if !of_the_project && !activates {
+            return Ok(false);
+        }
+        let path = self.context.cwd.join(file);
+        self.budget.spend(self.analysis.commands.len())?;
+        let writes = |access: &FileAccess| match &access.target {
+            _ if access.access == Access::Read => false,
+            FileTarget::Path(own) => path.is_within(own),
+            FileTarget::Pattern { folder, .. } => path.is_within(folder),
+            FileTarget::Unknown(_) => true,
+        };
+        let mut files = self.analysis.commands.iter().flat_map(|command| &command.files);
+        Ok(!files.any(writes))
     }
 
     /// `cd`, `chdir`, `pushd`. A path that is too long leads nowhere that is known.

@@ -59,6 +59,13 @@ pub(super) fn of_words(simple: &Simple, effects: &mut Effects) {
     }
 }
 
+/// Whether a list may give one of these variables a value.
+pub(super) fn may_assign(list: &List, variables: &[&str], budget: &mut Budget) -> Read<bool> {
+    let mut effects = Effects::default();
+    of_list(list, &mut effects, budget)?;
+    Ok(effects.assigns || effects.names.iter().any(|(name, _)| variables.contains(&name.as_str())))
+}
+
 pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
     for item in &list.0 {
         let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));

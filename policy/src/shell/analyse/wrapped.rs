@@ -6,7 +6,7 @@ use super::{
     foreign,
 };
 use crate::shell::{
-    Access, Assignment, Context, OpaqueReason, Word,
+    Access, Assignment, Command, Context, OpaqueReason, Word,
     expand::{Field, State, Value},
     own,
     reader::{self, Dialect, Read},
@@ -354,7 +354,7 @@ impl Walk<'_> {
             Stdin::Pipe(Some(script)) => (Some(script), false),
             _ => (None, false),
         };
-        if !certain {
+        if !certain && !self.is_for_a_terminal(&call.stdin) {
             self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
         }
         if let Some(script) = script {
@@ -362,6 +362,17 @@ impl Walk<'_> {
             self.inside(Context::Script(format!("{name} <<")), |walk| walk.text(script, state))?;
         }
         Ok(certain)
+    }
+
+    /// Whether a shell in a container takes its commands from the person at the terminal: `docker exec -it web sh`, with nothing
+    /// of the line in front of its input.
+    fn is_for_a_terminal(&self, stdin: &Stdin) -> bool {
+        let [Context::Changing(label)] = self.seen.as_slice() else {
+            return false;
+        };
+        // `exec < file` changes what all that follows reads.
+        let redirects = |command: &Command| command.program() == Some("exec");
+        *stdin == Stdin::Inherited && in_a_terminal(label) && !self.analysis.commands.iter().any(redirects)
     }
 
     /// A script given as a word, with the words after it as `$0`, `$1`, …
@@ -415,6 +426,34 @@ impl Walk<'_> {
     }
 }
 
+/// Whether a label is that of a container program which is told to connect the terminal with what it runs.
+fn in_a_terminal(label: &str) -> bool {
+    let mut words = label.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let words: Vec<&str> = words.collect();
+    let has = |letter: char, long: &str| {
+        words.iter().any(|word| {
+            *word == long
+                || word
+                    .strip_prefix('-')
+                    .is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter))
+        })
+    };
+    let runs = words.iter().any(|word| matches!(*word, "exec" | "run"));
+    let composes = matches!(program, "docker-compose" | "podman-compose") || words.first() == Some(&"compose");
+    match program {
+        // It connects both unless it is told not to.
+        _ if composes => {
+            let apart = |word: &&str| {
+                matches!(*word, "-d" | "--detach") || word.starts_with("--no-") || word.starts_with("--interactive=")
+            };
+            runs && !has('T', "--no-TTY") && !words.iter().any(apart)
+        }
+        "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => runs && has('i', "--interactive") && has('t', "--tty"),
+        _ => false,
+    }
+}
+
 /// Makes words that hold the marker unknown: something is put in its place.
 pub(super) fn replace(fields: &mut [Field], marker: &str) {
     if marker.is_empty() {
@@ -434,6 +473,26 @@ pub(super) fn replace(fields: &mut [Field], marker: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_is_asked_for() {
+        for (label, asked) in [
+            ("docker exec -it app", true),
+            ("docker exec -i -t app", true),
+            ("docker run --rm -ti image", true),
+            ("docker exec --interactive --tty app", true),
+            ("kubectl exec -it web --", true),
+            ("docker compose exec web", true),
+            ("docker-compose run --rm web", true),
+            ("docker exec -i app", false),
+            ("docker exec app", false),
+            ("docker compose exec -T web", false),
+            ("docker compose run -d web", false),
+            ("ssh -t host", false),
+        ] {
+            assert_eq!(in_a_terminal(label), asked, "{label}");
+        }
+    }
 
     #[test]
     fn only_words_with_the_marker_become_unknown() {

@@ -85,7 +85,10 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
                 weight.budget.spend_text(bytes)?;
                 (value_of(parameter, state, context), parameter.quoted)
             }
-            Piece::Command { list, quoted, .. } => (constant::output(list), *quoted),
+            Piece::Command { list, quoted, .. } => (
+                constant::place(list, state, context).unwrap_or_else(|| constant::output(list)),
+                *quoted,
+            ),
             Piece::Process { .. } => {
                 cells.push(Cell::Process);
                 continue;
@@ -119,15 +122,7 @@ pub(in crate::shell) fn lookup(name: &str, state: &State, context: &ShellContext
             .home
             .as_ref()
             .map_or_else(Value::unknown, |home| Value::literal(home.as_str())),
-        "PWD" => Value {
-            choices: state
-                .directories
-                .iter()
-                .map(|path| Text::plain(path.as_str()))
-                .collect(),
-            exact: !state.elsewhere,
-            ..Value::default()
-        },
+        "PWD" => state.here(),
         "IFS" => guess(" "),
         // Empty on a line of its own.
         "@" | "*" => guess(""),

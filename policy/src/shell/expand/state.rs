@@ -47,6 +47,10 @@ pub(in crate::shell) struct State {
     pub(in crate::shell) functions: Rc<BTreeSet<String>>,
     /// Variables set on this line.
     pub(in crate::shell) variables: Rc<BTreeMap<String, Value>>,
+    /// A file of commands was read: any name may be a function by now.
+    pub(in crate::shell) sourced: bool,
+    /// The work tree of git around the directory where the line begins, if it is known.
+    pub(in crate::shell) toplevel: Option<Rc<AbsPath>>,
 }
 
 impl State {
@@ -61,6 +65,8 @@ impl State {
             remote: false,
             functions: Rc::default(),
             variables: Rc::default(),
+            sourced: false,
+            toplevel: None,
         }
     }
 
@@ -69,6 +75,15 @@ impl State {
         Place {
             directories: self.directories.clone(),
             elsewhere: self.elsewhere,
+        }
+    }
+
+    /// What `$PWD` is.
+    pub(in crate::shell) fn here(&self) -> Value {
+        Value {
+            choices: self.directories.iter().map(|path| Text::plain(path.as_str())).collect(),
+            exact: !self.elsewhere,
+            ..Value::default()
         }
     }
 
@@ -148,6 +163,7 @@ impl State {
         }
         self.dots |= other.dots;
         self.any_case |= other.any_case;
+        self.sourced |= other.sourced;
         if self.directories.len() > CANDIDATES {
             self.directories.truncate(CANDIDATES);
             self.elsewhere = true;

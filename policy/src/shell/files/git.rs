@@ -140,6 +140,10 @@ impl Call<'_> {
             "archive" => ("o", ""),
             "clone" => ("bocuj", ""),
             "format-patch" => ("onv", "CMBO"),
+            "config" => ("f", ""),
+            "ls-files" => ("xX", ""),
+            "difftool" => ("xtGSLU", "CMBO"),
+            "checkout-index" => ("", ""),
             _ => ("mCcFbGLUo", "S"),
         };
         let spec = options::Spec {
@@ -160,6 +164,12 @@ impl Call<'_> {
                 "contents",
                 "ignore-revs-file",
                 "exclude",
+                "exclude-from",
+                "exclude-per-directory",
+                "extcmd",
+                "prefix",
+                "stage",
+                "tool",
                 "directory",
                 "template",
                 "cleanup",
@@ -196,7 +206,7 @@ impl Call<'_> {
         match verb {
             // A revision, or a path, or `revision:path`.
             "show" | "cat-file" | "diff" | "blame" | "log" | "grep" | "archive" | "annotate" | "fast-export"
-            | "whatchanged" | "diff-index" | "diff-files" | "diff-tree" | "stash" | "reflog" => {
+            | "whatchanged" | "diff-index" | "diff-files" | "diff-tree" | "difftool" | "stash" | "reflog" => {
                 // Making or taking a stash shows nothing.
                 if verb == "stash" && !operands.first().is_some_and(|field| is(&field.word, "show")) {
                     self.files.base = None;
@@ -316,7 +326,43 @@ impl Call<'_> {
                 for value in parsed.values(&["-o", "--output-directory", "--output"]) {
                     self.git_output(value, arguments);
                 }
+                // What stands behind `--` is shown as it changed.
+                let dashes = arguments.iter().position(|field| field.text() == Some("--"));
+                let paths = dashes.and_then(|at| arguments.get(at + 1..)).unwrap_or_default();
+                for field in paths {
+                    self.file(field, Access::Read);
+                    self.pathspec(field.text().unwrap_or_default(), icase);
+                }
             }
+            // Another file than git's own, which it shows and changes.
+            "config" => {
+                for value in parsed.values(&["-f", "--file"]) {
+                    self.git_value(value, arguments, Access::Read);
+                }
+            }
+            // What is left out stands in it; an untracked name tells what a line of it says.
+            "ls-files" => {
+                for value in parsed.values(&["-X", "--exclude-from", "--exclude-per-directory"]) {
+                    self.git_value(value, arguments, Access::Read);
+                }
+            }
+            // Writes files out of the index, or copies of them under other names.
+            "checkout-index" => {
+                if parsed.has(&["-a", "--all"]) {
+                    self.files.here(Access::Write);
+                }
+                if parsed.has(&["--stdin"]) {
+                    self.files.unknown(FROM_A_LIST, Access::Write);
+                }
+                for field in &operands {
+                    self.file(field, Access::Read);
+                    self.file(field, Access::Write);
+                }
+                for value in parsed.values(&["--prefix"]) {
+                    self.git_output(value, arguments);
+                }
+            }
+            "mergetool" => operands.iter().for_each(|field| self.file(field, Access::Write)),
             "bundle" if arguments.first().is_some_and(|field| is(&field.word, "create")) => {
                 if let Some(file) = operands.get(1) {
                     self.file(file, Access::Write);

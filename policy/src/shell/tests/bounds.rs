@@ -140,7 +140,7 @@ fn steps(line: &str) -> usize {
         parts: usize::MAX,
         ..Limits::default()
     };
-    let (_, left) = crate::shell::analyse::analyse_counted(line, &context(), limits);
+    let (_, left) = crate::shell::analyse::analyse_counted(line, &context(), None, limits);
     limits.steps - left
 }
 
