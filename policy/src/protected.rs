@@ -21,7 +21,7 @@ pub(crate) use critical::{holds_more_than_the_workspace, may_be_raw_device};
 pub use critical::{is_critical, is_critical_pattern, is_raw_device};
 pub(crate) use destructive::{destroys, forks_without_end};
 use table::CONTENTS;
-pub use table::{PROTECTED, Protected};
+pub use table::{PROTECTED, Protected, SANDBOX_FOLDERS};
 
 /// What of the protection the team has switched off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::ledger::Ledger;
 use crate::limits::cgroup::Delegated;
 use crate::places::Places;
 use crate::probe::{self, Conditions};
+use crate::protect::placeholders::Registry;
 use crate::seen::SeenTickets;
 use crate::spool::Spool;
 use crate::streams::HandedOver;
@@ -62,6 +63,8 @@ pub struct Daemon {
     pub spool: Arc<Spool>,
     /// Temporary folders of sessions.
     pub sessions: Arc<Sessions>,
+    /// Protected folders that exist only while runs go on.
+    pub placeholders: Registry,
     /// The cgroup that runs' are made in, or why there is none.
     pub cgroup: Result<Delegated, String>,
     /// One permit per command that may run.
@@ -97,6 +100,7 @@ impl Daemon {
             approvals: Arc::new(Approvals::open(places.state().join("approvals.json"))),
             spool: Arc::new(Spool::new(places.spool())),
             sessions: Arc::new(Sessions::new(places.sessions())),
+            placeholders: Registry::default(),
             cgroup: Err("nobody has looked for a cgroup".to_owned()),
             keys: TicketKeys::new(Arc::clone(&upstream)),
             host_id,

@@ -87,6 +87,7 @@ impl Places {
             self.state(),
             self.spool(),
             self.notes(),
+            self.notes_by_hand(),
             self.run(),
             self.sessions(),
             self.caches(),
@@ -112,6 +113,12 @@ impl Places {
     #[must_use]
     pub fn notes(&self) -> PathBuf {
         self.state().join("running")
+    }
+
+    /// Notes of runs that were started without the daemon, by the same user.
+    #[must_use]
+    pub fn notes_by_hand(&self) -> PathBuf {
+        self.state().join("by-hand")
     }
 
     /// Temporary folders of sessions.

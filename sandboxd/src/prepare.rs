@@ -16,6 +16,7 @@ use crate::durable;
 use crate::hide::{self, Person};
 use crate::launch::network::SERVICE;
 use crate::launch::spec::Layout;
+use crate::protect::placeholders::{self, Wanted};
 use crate::protect::{self, Plan, sockets};
 
 /// A profile that cannot be turned into a sandbox on this host.
@@ -77,6 +78,8 @@ pub struct Prepared {
     pub sockets: Vec<PathBuf>,
     /// What a person should know, one line each.
     pub warnings: Vec<String>,
+    /// Where placeholders are to be made before the launch.
+    pub wanted: Vec<Wanted>,
 }
 
 /// What belongs to a run beside the profile.
@@ -227,12 +230,20 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     };
     let mut warnings = protect::hardlinks::warnings(&plan.protected);
     warnings.extend(allowed.warnings);
+    let (wanted, all) = placeholders::wanted(&plan);
+    if !all {
+        warnings.push(
+            "protected folders that do not exist: there are too many repositories to keep all from appearing; those are looked for after the run"
+                .to_owned(),
+        );
+    }
     Ok(Prepared {
         layout,
         plan,
         network,
         sockets: allowed.paths,
         warnings,
+        wanted,
     })
 }
 

@@ -1,15 +1,17 @@
 //! Which paths of a workspace must not change in the sandbox, and what is done about those that cannot be covered.
 //!
 //! Before a run [`plan`] finds every repository in the writable folders (a bounded walk) and every existing path that a
-//! protected pattern names there; the launcher mounts those read-only. What does not exist cannot be covered by a mount
-//! without leaving something behind in the workspace, so after the run [`sweep::sweep`] looks again and renames what has
-//! appeared under a protected name, before the result is returned.
+//! protected pattern names there; the launcher mounts those read-only. Of what does not exist, folders in repositories are
+//! made for as long as the command runs ([`placeholders`]) and covered too. The rest cannot be covered by a mount without
+//! leaving something behind in the workspace that others would see, so after the run [`sweep::sweep`] looks again and renames
+//! what has appeared under a protected name, before the result is returned.
 
 pub mod gitconfig;
 pub mod hardlinks;
 pub mod named;
 pub mod note;
 pub mod patterns;
+pub mod placeholders;
 pub mod scan;
 pub mod sockets;
 pub mod sweep;

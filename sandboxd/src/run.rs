@@ -31,7 +31,8 @@ use crate::hide::Person;
 use crate::launch::spec::{Layout, Spec};
 use crate::ledger::RedeemError;
 use crate::prepare::{Extras, prepare};
-use crate::protect::note::Note;
+use crate::protect::note::{Note, remove_ended};
+use crate::protect::placeholders::Held;
 use crate::seen::Gone;
 use crate::spool::MAX_WAITING;
 use belongings::Belongings;
@@ -126,6 +127,8 @@ struct Order {
     note: Note,
     /// What to say of the set-up.
     started: RunStarted,
+    /// Given back when no process of the run is left.
+    placeholders: Option<Held>,
     belongings: Option<Belongings>,
     /// What a person should know about the run.
     warnings: Vec<String>,
@@ -177,20 +180,13 @@ impl Sandbox {
                 .with_variables(environment::own_folders()),
                 ..Extras::default()
             };
+            remove_ended(&daemon.places.notes_by_hand());
             let mut prepared = prepare(&profile, &extras).map_err(|error| Refusal::Profile(error.to_string()))?;
             if daemon.spool.waiting().len() >= MAX_WAITING {
                 return Err(Status::resource_exhausted(
                     "too many outcomes wait for the server to be recorded",
                 ));
             }
-            let started = RunStarted {
-                removed_variables,
-                ..if describe {
-                    described(&prepared.layout)
-                } else {
-                    RunStarted::default()
-                }
-            };
             let belongings = Belongings::get(&daemon, &permission, &profile, &mut prepared.layout)?;
             // INVARIANT: from here on the ticket is used, whatever happens; the launch comes after.
             daemon.ledger.redeem(checked.id).map_err(|error| match error {
@@ -201,8 +197,21 @@ impl Sandbox {
             })?;
             daemon.seen.used(&signed);
             // A ticket is used once, so that no other note has its name.
-            let note = Note::write(&daemon.places.notes(), &checked.id.to_string(), &prepared.plan)
-                .map_err(|cause| Status::unavailable(format!("the run cannot be noted down: {cause}")))?;
+            let noted = |cause| Status::unavailable(format!("the run cannot be noted down: {cause}"));
+            let (notes, id) = (daemon.places.notes(), checked.id.to_string());
+            let note = Note::write(&notes, &id, &prepared.plan, &prepared.wanted).map_err(noted)?;
+            let (placeholders, told) = daemon.placeholders.hold(&prepared.wanted);
+            note.add(&placeholders).map_err(noted)?;
+            placeholders.say(&mut prepared);
+            prepared.warnings.extend(told);
+            let started = RunStarted {
+                removed_variables,
+                ..if describe {
+                    described(&prepared.layout)
+                } else {
+                    RunStarted::default()
+                }
+            };
             let mut spec = Spec {
                 argv: start.argv.into_iter().map(String::into_bytes).collect(),
                 // Where it leads, so that no link on the way counts any more.
@@ -223,6 +232,7 @@ impl Sandbox {
                 network: prepared.network,
                 note,
                 started,
+                placeholders: Some(placeholders),
                 belongings: Some(belongings),
                 warnings: prepared.warnings,
             })

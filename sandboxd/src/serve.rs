@@ -144,8 +144,12 @@ pub async fn bind(options: Options) -> Result<Bound, ServeError> {
     let host_id = host_id(&state("host.key")).map_err(failed(state("host.key")))?;
     let ledger = Ledger::open(&state("redeemed")).map_err(failed(state("redeemed")))?;
     // Before anything can run: what it makes would count as the earlier run's.
-    let notes = places.notes();
-    if let Err(error) = tokio::task::spawn_blocking(move || note::finish_all(&notes)).await {
+    let (notes, by_hand) = (places.notes(), places.notes_by_hand());
+    let finish = move || {
+        note::remove_ended(&by_hand);
+        note::finish_all(&notes);
+    };
+    if let Err(error) = tokio::task::spawn_blocking(finish).await {
         tracing::error!(%error, "the look back at runs that an earlier daemon did not survive was not finished");
     }
     let upstream = Upstream::new(server, places.server_address(), places.host_token()).trusting(ca);

@@ -68,13 +68,20 @@ fn is_held(path: &Path) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_that_is_killed_at_any_stage_leaves_nothing_and_no_ticket_half_open() {
     let mut host = Host::start().await;
+    let host_workspace = host.workspace.clone();
     host.stop().await;
     fs::create_dir_all(host.places.home.as_ref().unwrap()).unwrap();
     let root = host.folder.path().canonicalize().unwrap();
+    let made = support::unsandboxed("git init -q . && rm -r .git/hooks && echo > file", &host.workspace);
+    assert!(made.status.success(), "{made:?}");
+    let placeholders = || {
+        let places = [".vscode", ".portcullis", ".git/hooks"].into_iter();
+        places.filter(|at| host_workspace.join(at).exists()).count()
+    };
     let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count();
     let mounts_before = mounts();
     let mut child = daemon(&mut host).await;
-    let (mut unused, mut crashed, mut ran) = (0, 0, 0);
+    let (mut unused, mut crashed, mut ran, mut left) = (0, 0, 0, 0);
     for kill in 0..KILLS {
         let mark = host.workspace.join(format!("ran.{kill}"));
         let line = format!("> {}; sleep 600; : {}", mark.display(), root.display());
@@ -104,6 +111,7 @@ async fn a_daemon_that_is_killed_at_any_stage_leaves_nothing_and_no_ticket_half_
         run.await.unwrap();
         assert_eq!(mounts(), mounts_before, "kill {kill}");
         ran += usize::from(mark.exists());
+        left += usize::from(placeholders() > 0);
 
         child = daemon(&mut host).await;
         assert_eq!(
@@ -111,6 +119,7 @@ async fn a_daemon_that_is_killed_at_any_stage_leaves_nothing_and_no_ticket_half_
             0,
             "kill {kill}: a note is left"
         );
+        assert_eq!(placeholders(), 0, "kill {kill}: a placeholder is left");
         // The ticket is used up, and its outcome is known; or it was not used, and is none for this daemon. Never does it run.
         let refused = host
             .launch(again)
@@ -136,6 +145,9 @@ async fn a_daemon_that_is_killed_at_any_stage_leaves_nothing_and_no_ticket_half_
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    eprintln!("{KILLS} kills: {unused} before the ticket was used, {crashed} after, {ran} while the command ran");
+    eprintln!(
+        "{KILLS} kills: {unused} before the ticket was used, {crashed} after, {ran} while the command ran, {left} with placeholders"
+    );
     assert!(crashed > 0, "no kill came after the ticket was used");
+    assert!(left > 0, "no kill came when there were placeholders");
 }

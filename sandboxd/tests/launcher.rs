@@ -187,6 +187,51 @@ fn a_workspace_below_tmp_is_there_and_the_rest_of_tmp_is_not() {
 }
 
 #[test]
+fn a_protected_folder_cannot_be_made_in_a_repository() {
+    for place in Place::all() {
+        let made = place.without("git init -q . && rm -r .git/hooks && echo > file");
+        assert!(made.status.success(), "{made:?}");
+        let there = || [".vscode", ".git/hooks"].map(|at| place.workspace.join(at).exists());
+        let output = place.inside(
+            "mkdir .vscode/a || mkdir .git/hooks/a || mkdir b && ls -d .vscode .git/hooks; git status --porcelain",
+        );
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said, ".git/hooks\n.vscode\n?? file\n", "{:?}", output.stderr);
+        assert_eq!(there(), [false; 2]);
+        assert!(place.workspace.join("b").exists());
+        assert!(place.without("mkdir -p .vscode/a .git/hooks/a").status.success());
+        assert_eq!(there(), [true; 2]);
+    }
+}
+
+#[test]
+fn a_workspace_that_is_full_or_read_only_keeps_nothing_from_running() {
+    let place = Place::new(None);
+    // A small file system, seen by what runs here only.
+    let line = r#"mount -t tmpfs -o nr_inodes=60 none . && cd "$PWD" && git init -q --template= . && echo > file || exit 9
+        run() { "$1" exec --report --workspace "$PWD" -- bash -c "echo $2"; }
+        run "$1" space
+        n=0; while : > fill.$n; do n=$((n + 1)); done 2> /dev/null
+        run "$1" full
+        mount -o remount,ro . && run "$1" closed"#;
+    let mut command = place.command(Path::new("unshare"));
+    command.args(["--user", "--map-root-user", "--mount", "bash", "-c", line, "-"]);
+    let output = command.arg(&place.launcher).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "space\nfull\nclosed\n",
+        "{said}"
+    );
+    for cause in ["No space left on device", "Read-only file system"] {
+        let told = said
+            .lines()
+            .filter(|line| line.contains("cannot be kept from appearing"));
+        assert_eq!(told.filter(|line| line.contains(cause)).count(), 3, "{cause}: {said}");
+    }
+}
+
+#[test]
 fn pipes_and_descriptors_of_the_caller_stay_outside() {
     for place in Place::all() {
         // 0, 1, 2, and the one that lists.

@@ -204,6 +204,19 @@ pub const PROTECTED: &[Protected] = &[
     folder(&[".aws"], KEYS),
 ];
 
+/// Which of the sandbox's patterns are whole folders that nothing may make in a repository that has begun, and why their
+/// being there, empty, changes nothing for everyday tools. The host makes each, empty and read-only, for as long as a command
+/// runs. Not here: folders of which only some files are read-only (`.claude`, `.cursor`, `.codex`, `.gemini`), as the rest
+/// of them stays writable, and whatever the sandbox does not keep read-only at all.
+pub const SANDBOX_FOLDERS: &[(&str, &str)] = &[
+    (
+        ".git/hooks",
+        "git has it in most repositories, and looks for single files in it",
+    ),
+    (".portcullis", "only ours, and we look for single files in it"),
+    (".vscode", "editors look for single files in it; no build tool knows it"),
+];
+
 /// What usually lies in folders of the table that something runs or obeys: with it a search that chooses by name is
 /// compared. The rest of such a folder is protected where a path names it.
 pub(super) const CONTENTS: &[(&str, &[&str])] = &[

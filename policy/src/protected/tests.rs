@@ -131,6 +131,15 @@ fn the_table_is_sound() {
 }
 
 #[test]
+fn folders_that_nothing_may_make_are_read_only_in_the_sandbox() {
+    let patterns = sandbox_read_only_patterns();
+    for (folder, reason) in SANDBOX_FOLDERS {
+        assert!(patterns.iter().any(|pattern| pattern == folder), "{folder}");
+        assert!(!folder.contains(['*', '?']) && !reason.is_empty(), "{folder}");
+    }
+}
+
+#[test]
 fn the_switch_frees_agents_folders_but_not_their_permissions_and_hooks() {
     let off = Switches {
         agent_directories_off: true,

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +26,11 @@ use crate::caches;
 use crate::hide::Person;
 use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::send_rules;
+use crate::places::Places;
 use crate::prepare::{Extras, prepare};
-use crate::protect::sweep;
+use crate::protect::note::{Note, remove_ended};
+use crate::protect::placeholders::Registry;
+use crate::protect::{Plan, sweep};
 use crate::refusals::{self, Complaints, Tree};
 use crate::run::environment::{own_folders, with_network};
 use crate::scrub;
@@ -162,8 +166,25 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         person: person.with_variables(own_folders()),
         ..Extras::default()
     };
+    let by_hand = notes_by_hand();
+    if let Some(folder) = &by_hand {
+        remove_ended(folder);
+    }
     let mut prepared = prepare(&profile, &extras)?;
     prepared.layout.with_cache = true;
+    let wanted = by_hand.filter(|_| !prepared.wanted.is_empty());
+    let noted = wanted.and_then(|folder| {
+        let name = uuid::Uuid::now_v7().to_string();
+        Note::write(&folder, &name, &Plan::default(), &prepared.wanted).ok()
+    });
+    let (placeholders, told) = Registry::default().hold(&prepared.wanted);
+    if let Some(noted) = &noted {
+        noted
+            .add(&placeholders)
+            .map_err(|error| ExecError::Io("note the run down", error))?;
+    }
+    placeholders.say(&mut prepared);
+    prepared.warnings.extend(told);
     let (environment, left_out) = environment(policy.disable_tmp_write, &profile.unix_sockets);
     let name = arguments
         .command
@@ -205,6 +226,10 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         filter.finish();
     }
     let swept = sweep::sweep(&prepared.plan);
+    drop(placeholders);
+    if let Some(noted) = noted {
+        noted.done();
+    }
     for path in &swept.put_aside {
         note(&format!(
             "put aside `{}`: protected names may not appear in the sandbox",
@@ -248,6 +273,15 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         }
     }
     status
+}
+
+/// Where the daemon of this user looks for notes of runs that are started here, in case this program is killed. `None` where
+/// there never was a daemon.
+fn notes_by_hand() -> Option<PathBuf> {
+    let folder = Places::find(None, None).ok()?.notes_by_hand();
+    let found = folder.symlink_metadata().ok()?;
+    let own = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
+    own.then_some(folder)
 }
 
 /// What the file says. Unlike a file that takes part in decisions it stands alone, so it opens the hosts that it names and

@@ -126,8 +126,13 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
             .map_err(|error| StepFailed::new(STEP, format!("restricting `{}`", path.display()), error))?;
         attach(tree, path)?;
     }
+    let made: BTreeSet<PathBuf> = paths(&layout.placeholders).into_iter().collect();
     for path in &protected {
-        bind_on_itself(path, READ_ONLY)?;
+        if made.contains(path) {
+            places::at_placeholder(path)?;
+        } else {
+            bind_on_itself(path, READ_ONLY)?;
+        }
     }
     mask_all(&places::not_in_own_tmp(layout, masked, &[read_write, visible].concat()))?;
     for closed in ["/run", "/dev"] {

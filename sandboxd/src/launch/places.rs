@@ -1,4 +1,4 @@
-//! Folders of ours that stand in the sandbox under a fixed name: the session's `/tmp`, and the place of caches.
+//! Folders of ours that stand in the sandbox: the session's `/tmp`, the place of caches, and what is shown at placeholders.
 //!
 //! Unlike a fresh file system in memory they hold what earlier commands have left, and another command of the same session may
 //! be changing it at this moment. So nothing here follows a link, and nothing that exists is written to.
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::StepFailed;
 use super::mounts::{STEP, attach, clone_tree, cover, mkdir, open_path, paths};
 use super::spec::Layout;
-use crate::sys::mount::{NO_DEV, NO_SUID, add_attributes};
+use crate::sys::mount::{NO_DEV, NO_SUID, READ_ONLY, add_attributes};
 
 /// Where caches of package managers are. On nobody's PATH.
 pub const CACHE: &str = "/run/portcullis-cache";
@@ -70,6 +70,27 @@ impl Own {
             None => cover(CACHE, "0700", 0),
         }
     }
+}
+
+/// What stands at placeholders, in the private `/run`.
+const PLACEHOLDER: &str = "/run/.placeholder";
+
+/// Covers a placeholder with a folder, read-only, of which git leaves all alone. An empty one `git clean -d` would want to
+/// remove, and `git stash -u` with it, which a mount does not let it.
+///
+/// # Errors
+/// As the kernel says.
+pub fn at_placeholder(path: &Path) -> Result<(), StepFailed> {
+    let source = Path::new(PLACEHOLDER);
+    let failed = |error| StepFailed::new(STEP, "making a placeholder", error);
+    let ignore = source.join(".gitignore");
+    if !ignore.exists() {
+        mkdir(source, 0o755)?;
+        std::fs::write(&ignore, "*\n").map_err(failed)?;
+    }
+    let tree = clone_tree(source, false).map_err(failed)?;
+    add_attributes(tree.as_fd(), READ_ONLY | NO_SUID | NO_DEV, false).map_err(failed)?;
+    attach(&tree, path)
 }
 
 /// Leaves out of `masked` what lies below a `/tmp` of the session's own: the host's file of that name is not there, and what

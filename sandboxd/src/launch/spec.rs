@@ -104,6 +104,10 @@ pub struct Layout {
     /// There is a folder for caches.
     #[prost(bool, tag = "9")]
     pub with_cache: bool,
+    /// Those protected paths that are empty folders in a work tree, made for this run. Inside they hold a file that keeps git
+    /// from taking them for something to clean or stash.
+    #[prost(bytes = "vec", repeated, tag = "10")]
+    pub placeholders: Vec<Vec<u8>>,
 }
 
 /// What the launcher tells back, in this order: `ready` or `refused`; after `ready`, `running` or `not_executed`; after

@@ -1,4 +1,5 @@
-//! The note of a run that goes on: what the look back needs, so that the next daemon does it if this one is killed.
+//! The note of a run that goes on: what the look back needs, so that the next daemon does it if this one is killed. It also
+//! names the placeholders of the run, before they are made and again, with their identity, when they are.
 //!
 //! A note is written before the launch and removed after the look back. The launcher, which outlives a killed daemon for as
 //! long as it takes to end the sandbox, holds the note's lock meanwhile and writes the time of the end at its end. With that
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use prost::Message as _;
 
 use super::patterns::Pattern;
+use super::placeholders::{self, Held, Wanted};
 use super::scan::{Anchor, AnchorKind};
 use super::sweep::{self, Swept};
 use super::{Identity, Plan};
@@ -45,6 +47,12 @@ struct Kept {
     /// In nanoseconds since 1970; 0 = not known. Appended by the launcher: messages that follow each other are one.
     #[prost(uint64, tag = "6")]
     ended_at: u64,
+    /// Placeholders that are about to be made.
+    #[prost(bytes = "vec", repeated, tag = "7")]
+    wanted: Vec<Vec<u8>>,
+    /// Those that were made, or shared. Appended when they are.
+    #[prost(message, repeated, tag = "8")]
+    placeholders: Vec<KeptPath>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -77,12 +85,32 @@ impl Note {
     ///
     /// # Errors
     /// If it cannot be written. Nothing may be launched then.
-    pub fn write(folder: &Path, name: &str, plan: &Plan) -> io::Result<Self> {
+    pub fn write(folder: &Path, name: &str, plan: &Plan, wanted: &[Wanted]) -> io::Result<Self> {
         let path = folder.join(name);
         let mut file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-        file.write_all(&keep(plan).encode_to_vec())?;
+        let mut kept = keep(plan);
+        let absent = wanted.iter().filter(|place| !place.there);
+        kept.wanted = absent.map(|place| bytes(&place.path)).collect();
+        file.write_all(&kept.encode_to_vec())?;
         Ok(Self { path, file })
+    }
+
+    /// Adds the placeholders that were made.
+    ///
+    /// # Errors
+    /// As the operating system says. Nothing may be launched then.
+    pub fn add(&self, held: &Held) -> io::Result<()> {
+        let made = held.made().map(|(path, (device, inode))| KeptPath {
+            path: bytes(path),
+            device,
+            inode,
+        });
+        let kept = Kept {
+            placeholders: made.collect(),
+            ..Kept::default()
+        };
+        (&self.file).write_all(&kept.encode_to_vec())
     }
 
     /// A second handle for the launcher, which holds the lock with it.
@@ -117,9 +145,19 @@ pub fn mark_ended(mut note: &File) -> io::Result<()> {
 /// Looks back at every run that an earlier daemon did not, and removes their notes. Blocking. A note that cannot be used
 /// stays, and is told.
 pub fn finish_all(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        match finish(&path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    // All placeholders go before the first look back: those of one run are new to another.
+    let read: Vec<_> = entries
+        .map(|entry| {
+            let kept = read(&entry.path(), END_DEADLINE);
+            if let Ok(kept) = &kept {
+                remove_placeholders(kept);
+            }
+            (entry.path(), kept)
+        })
+        .collect();
+    for (path, kept) in read {
+        match kept.map(look_back) {
             Ok(swept) => {
                 for aside in &swept.put_aside {
                     tracing::warn!(path = %aside.display(), "put aside after a run whose daemon was killed");
@@ -136,24 +174,61 @@ pub fn finish_all(folder: &Path) {
     }
 }
 
-fn finish(path: &Path) -> io::Result<Swept> {
+/// Removes the placeholders of runs that were started by hand and killed, and their notes. There is no look back: nobody has
+/// written down when they ended. Runs that go on are left alone.
+pub fn remove_ended(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match read(&path, Duration::ZERO) {
+            Ok(kept) => {
+                remove_placeholders(&kept);
+                let _ = fs::remove_file(&path);
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::NotFound) => {}
+            Err(error) => tracing::error!(note = %path.display(), %error, "a note cannot be read"),
+        }
+    }
+}
+
+/// Reads a note when its sandbox has ended.
+fn read(path: &Path, patience: Duration) -> io::Result<Kept> {
     let file = File::open(path)?;
     let started = Instant::now();
     while rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-        if started.elapsed() > END_DEADLINE {
+        if started.elapsed() >= patience {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its sandbox does not end"));
         }
         std::thread::sleep(LOOK_AGAIN);
     }
     let mut bytes = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    let kept = Kept::decode(bytes.as_slice()).map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))?;
+    Kept::decode(bytes.as_slice()).map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))
+}
+
+fn look_back(kept: Kept) -> Swept {
     let ended_at = (kept.ended_at != 0).then(|| UNIX_EPOCH + Duration::from_nanos(kept.ended_at));
-    Ok(sweep::sweep_until(&plan(kept), ended_at))
+    sweep::sweep_until(&plan(kept), ended_at)
+}
+
+/// Removes the placeholders of a run, also those that it was killed while making.
+fn remove_placeholders(kept: &Kept) {
+    let known = |path: &Vec<u8>| kept.placeholders.iter().any(|made| made.path == *path);
+    let half_made = kept.wanted.iter().filter(|path| !known(path)).map(|path| (path, None));
+    let made = kept.placeholders.iter();
+    let made = made.map(|made| (&made.path, Some((made.device, made.inode))));
+    for (path, identity) in made.chain(half_made) {
+        let path = Path::new(OsStr::from_bytes(path));
+        if let Err(error) = placeholders::remove_left(path, identity) {
+            tracing::error!(path = %path.display(), %error, "the placeholder of a run whose daemon was killed cannot be removed");
+        }
+    }
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
 }
 
 fn keep(plan: &Plan) -> Kept {
-    let bytes = |path: &PathBuf| path.as_os_str().as_bytes().to_vec();
     let existing = plan.existing.iter().map(|(path, (device, inode))| KeptPath {
         path: bytes(path),
         device: *device,
@@ -168,18 +243,20 @@ fn keep(plan: &Plan) -> Kept {
         },
     });
     Kept {
-        roots: plan.roots.iter().map(bytes).collect(),
+        roots: plan.roots.iter().map(|path| bytes(path)).collect(),
         patterns: plan.patterns.iter().map(ToString::to_string).collect(),
         anchors: anchors.collect(),
         existing: existing.collect(),
-        absent: plan.absent.iter().map(bytes).collect(),
-        ended_at: 0,
+        absent: plan.absent.iter().map(|path| bytes(path)).collect(),
+        ..Kept::default()
     }
 }
 
 fn plan(kept: Kept) -> Plan {
     let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
-    let existing = kept.existing.into_iter().map(|known| {
+    // A placeholder that a person has put something into stays.
+    let known = kept.existing.into_iter().chain(kept.placeholders);
+    let existing = known.map(|known| {
         let identity: Identity = (known.device, known.inode);
         (path(known.path), identity)
     });
@@ -237,7 +314,7 @@ mod tests {
     #[test]
     fn what_the_command_made_is_put_aside_and_what_a_person_made_later_stays() {
         let (_keep, workspace, notes, plan) = workspace();
-        let note = Note::write(&notes, "run", &plan).unwrap();
+        let note = Note::write(&notes, "run", &plan, &[]).unwrap();
         fs::create_dir(workspace.join(".vscode")).unwrap();
         mark_ended(&note.file).unwrap();
         drop(note);
@@ -254,7 +331,7 @@ mod tests {
     #[test]
     fn without_a_known_end_all_that_is_new_is_put_aside() {
         let (_keep, workspace, notes, plan) = workspace();
-        drop(Note::write(&notes, "run", &plan).unwrap());
+        drop(Note::write(&notes, "run", &plan, &[]).unwrap());
         fs::create_dir(workspace.join(".vscode")).unwrap();
         finish_all(&notes);
         assert!(!workspace.join(".vscode").exists() && is_empty(&notes));
@@ -263,7 +340,7 @@ mod tests {
     #[test]
     fn a_finished_run_leaves_nothing_to_do() {
         let (_keep, workspace, notes, plan) = workspace();
-        Note::write(&notes, "run", &plan).unwrap().done();
+        Note::write(&notes, "run", &plan, &[]).unwrap().done();
         fs::create_dir(workspace.join(".vscode")).unwrap();
         finish_all(&notes);
         assert!(workspace.join(".vscode").exists());

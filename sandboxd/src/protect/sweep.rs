@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use super::scan::{Anchor, AnchorKind, Scan};
-use super::{Plan, gitconfig, matches, patterns, scan};
+use super::{Plan, gitconfig, matches, patterns, placeholders, scan};
 
 /// Most things that are put aside in one run; beyond it the rest is reported only.
 const MAX_MOVES: usize = 10_000;
@@ -66,7 +66,8 @@ pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
     let before: BTreeSet<&Anchor> = plan.anchors.iter().collect();
     let suffix = suffix();
     for (path, identity) in matches(&anchors, &plan.patterns, &mut missing) {
-        if plan.existing.get(&path) == Some(&identity) {
+        // Made for another run that goes on, after this one began.
+        if plan.existing.get(&path) == Some(&identity) || placeholders::is_in_use(&path) {
             continue;
         }
         // The innermost one: a work tree's own git folder lies inside the common one.

@@ -276,13 +276,13 @@ impl Run {
     async fn look_back(&mut self) -> Found {
         let plan = self.order.plan.clone();
         let belongings = self.order.belongings.take();
+        let placeholders = self.order.placeholders.take();
         let work = move || {
             let limits = belongings.as_ref().map(Belongings::events).unwrap_or_default();
             drop(belongings);
-            Found {
-                swept: sweep::sweep(&plan),
-                limits,
-            }
+            let swept = sweep::sweep(&plan);
+            drop(placeholders);
+            Found { swept, limits }
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(found) => {
