@@ -52,10 +52,12 @@ fn expect_refused_inside(stack: &Stack, what: &str, target: &str) {
 fn a_command_can_do_its_work_in_the_workspace() {
     let stack = stack();
     fs::write(stack.project().join("input"), "x").unwrap();
+    // The rule for the probe reaches files of the workspace only, so the other one is named in a file.
+    stack.write_project_file("task", "read\n/etc/passwd\n");
     for words in [
         ["./probe", "read", "input"],
         ["./probe", "write", "output"],
-        ["./probe", "read", "/etc/passwd"],
+        ["./probe", "from", "task"],
     ] {
         let inside = stack.portcullis(["run", "--"]).args(words).output();
         assert_eq!(inside.code, 0, "{words:?}: {}", inside.text());
