@@ -141,7 +141,12 @@ impl Specials {
     pub(super) fn of(name: &str, words: &[Word]) -> Self {
         let verbs = inert::verbs(name, words);
         let named = |verb: &&str| verbs.iter().any(|(one, two)| one == verb || two == verb);
-        let meant = |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(&named);
+        // Where a verb makes texts of all words it must not be the value of an option: only right behind the program.
+        let first = words.first().and_then(Word::literal);
+        let meant = |entry: &&&'static Special| {
+            let surely = !(entry.known || entry.operands) || first.is_some_and(|first| entry.verbs.contains(&first));
+            entry.verbs.is_empty() || (surely && entry.verbs.iter().any(&named))
+        };
         let entries = TABLE.programs.get(name).into_iter().flatten();
         Self {
             entries: entries.filter(meant).copied().collect(),
