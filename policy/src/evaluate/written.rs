@@ -171,7 +171,11 @@ impl World<'_> {
                 fed || command.words.iter().any(is_stream) || reads().next().is_none() || !known
             }
             Some(Origin::Made) => {
-                let fed = fed || command.words.iter().any(|word| word.literal() == Some("-") || is_stream(word));
+                let fed = fed
+                    || command
+                        .words
+                        .iter()
+                        .any(|word| word.literal() == Some("-") || is_stream(word));
                 // Source files name others, so any that the line wrote may be one of them.
                 fed || written.any
                     || command.escape_option().is_some()

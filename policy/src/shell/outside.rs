@@ -117,7 +117,9 @@ fn pattern_of_grep(name: &str, special: &Specials, words: &[Word]) -> Option<usi
     if texts().any(|text| gives(text) || valued(text) || text.is_some_and(|text| text.starts_with("--f"))) {
         return None;
     }
-    texts().position(|text| text.is_some_and(|text| !text.starts_with('-'))).map(|at| at + 1)
+    texts()
+        .position(|text| text.is_some_and(|text| !text.starts_with('-')))
+        .map(|at| at + 1)
 }
 
 struct Search<'a> {
@@ -171,6 +173,8 @@ impl Search<'_> {
                 source = source.replace("$HOME/", &format!("{home}/"));
             }
             let end = source.find(['$', '`', '\'', '\\', '*', '?', '[', '{', '<', '>']);
+            // `~-/x`, of which nobody knows where it is.
+            let end = end.or_else(|| source.starts_with('~').then_some(source.len()));
             let known = end.and_then(|end| source.get(..end)).unwrap_or_default();
             if let Some((folder, _)) = known.rsplit_once('/') {
                 self.word(&format!("{folder}/"), option);
@@ -323,7 +327,9 @@ impl Search<'_> {
         // `-o/home/x`, `-o../x`; and `-xzf/home/x`, but not the folder in `-obuild/tmp/x`.
         let letters = token.strip_prefix('-').unwrap_or_default();
         let glued = letters.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-        if (2..=3).contains(&(letters.len() - glued.len())) && (glued.starts_with(['/', '~']) || glued.starts_with("../")) {
+        if (2..=3).contains(&(letters.len() - glued.len()))
+            && (glued.starts_with(['/', '~']) || glued.starts_with("../"))
+        {
             self.path(glued, operand, Written::No);
         }
         let behind_one = letters.char_indices().nth(1).and_then(|(at, _)| letters.get(at..));
