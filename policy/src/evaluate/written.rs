@@ -40,6 +40,10 @@ struct Written {
     any: bool,
     /// There are more than are remembered.
     many: bool,
+    /// Of each command, by its number, whether the line feeds it.
+    fed: Vec<bool>,
+    /// A command of git's may have given it contents.
+    by_git: bool,
 }
 
 impl Written {
@@ -68,7 +72,11 @@ impl Written {
 impl World<'_> {
     /// Commands, by number, that run a file into which the line may have written a command.
     pub(super) fn runs_what_it_wrote(&self, analysis: &Analysis) -> Vec<usize> {
-        let mut written = Written::default();
+        let mut written = Written {
+            fed: fed(analysis),
+            by_git: gives_git_contents(analysis),
+            ..Written::default()
+        };
         let mut out = Vec::new();
         // What an earlier turn of a loop wrote, and what lies behind a link, is written before it is copied or run.
         let links = analysis.commands.iter().any(makes_links);
@@ -145,12 +153,13 @@ impl World<'_> {
             FileTarget::Path(path) => written.holds(path),
             _ => written.any,
         };
+        let fed = written.fed.get(index).copied().unwrap_or(true);
         // Under another meaning of a name nothing is known of what it does.
         let origin = origins::origin(command).filter(|origin| {
             let keeps = *origin == Origin::Kept && command.program_name() == Some("git");
-            !analysis.signs.renames && !(keeps && gives_git_contents(analysis, index, command))
+            let told = || fed || !command.assignments.is_empty() || command.escape_option().is_some();
+            !analysis.signs.renames && !(keeps && (written.by_git || told()))
         });
-        let fed = analysis.inputs.contains_key(&index) || analysis.pipes.iter().any(|pipe| pipe.to.contains(&index));
         // `cp <(…) a.sh`, `cp "$X" a.sh`.
         if command
             .words
@@ -202,21 +211,41 @@ fn makes_links(command: &Command) -> bool {
 /// Whether a word names what a command is fed with, or another thing that is no file: `/dev/stdin`.
 fn is_stream(word: &Word) -> bool {
     let text = word.literal().unwrap_or_default();
-    text.contains("/dev/") || text.contains("/proc/")
+    let path = AbsPath::root().join(text);
+    let is_system = ["/dev/", "/proc/"]
+        .iter()
+        .any(|folder| path.as_str().starts_with(folder));
+    is_system || text.contains("dev/fd/") || text.ends_with("/stdin")
 }
 
-/// Whether git may have been given contents by the line, which `git checkout` would then write: another command of git's does
-/// more than look, or this one is told where or how to look for its repository, or what to write.
-fn gives_git_contents(analysis: &Analysis, index: usize, command: &Command) -> bool {
+/// Of each command, by its number, whether what it reads stands in the line or comes through a pipe.
+fn fed(analysis: &Analysis) -> Vec<bool> {
+    let mut changes = vec![0_i64; analysis.commands.len() + 1];
+    for pipe in &analysis.pipes {
+        for (at, by) in [(pipe.to.start, 1), (pipe.to.end, -1)] {
+            if let Some(change) = changes.get_mut(at) {
+                *change += by;
+            }
+        }
+    }
+    let mut pipes = 0;
+    let piped = changes.iter().enumerate().map(|(index, change)| {
+        pipes += change;
+        pipes > 0 || analysis.inputs.contains_key(&index)
+    });
+    piped.collect()
+}
+
+/// Whether git may have been given contents by the line, which `git checkout` would then write: a command of git's does more
+/// than look or take something out, or another repository may be meant.
+fn gives_git_contents(analysis: &Analysis) -> bool {
     let plain = |command: &Command| {
         let verb = command.words.get(1).and_then(Word::literal);
         command.class == CommandClass::ReadOnlyGit || matches!(verb, Some("checkout" | "restore"))
     };
-    let git = |command: &&Command| command.program_name() == Some("git");
-    analysis.signs.moves_git
-        || analysis.inputs.contains_key(&index)
-        || analysis.pipes.iter().any(|pipe| pipe.to.contains(&index))
-        || !command.assignments.is_empty()
-        || command.escape_option().is_some()
-        || !analysis.commands.iter().filter(git).all(plain)
+    let mut git = analysis
+        .commands
+        .iter()
+        .filter(|command| command.program_name() == Some("git"));
+    analysis.signs.moves_git || !git.all(plain)
 }
