@@ -310,7 +310,12 @@ impl Walk<'_> {
         let harmless = |command: &Command| {
             let known = match command.class {
                 CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory => true,
-                _ => command.words.is_empty() || matches!(command.program(), Some("." | "source" | "set" | "export")),
+                // `deactivate` is a function of the environment that is left.
+                _ => {
+                    let sets = Some(".") == command.program()
+                        || matches!(command.program(), Some("source" | "set" | "export"));
+                    sets || command.words.is_empty() || command.text == "deactivate"
+                }
             };
             known && !command.files.iter().any(writes)
         };
