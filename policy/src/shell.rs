@@ -35,6 +35,7 @@ mod scripts;
 mod sed;
 mod settings;
 mod shows;
+mod signs;
 mod sockets;
 pub(crate) mod synonyms;
 mod syntax;
@@ -58,6 +59,7 @@ pub use hidden::visible;
 pub(crate) use hidden::{hides, is_confusable};
 pub(crate) use options::{given, recurses};
 pub use quote::quote;
+pub use signs::Signs;
 pub use sockets::Socket;
 pub(crate) use targets::left_again;
 
@@ -89,6 +91,8 @@ pub struct Analysis {
     pub inputs: BTreeMap<usize, Option<String>>,
     /// Loops over what substitutions print.
     pub loops: Vec<Loop>,
+    /// What its text says of the meaning and order of its commands.
+    pub signs: Signs,
 }
 
 /// A loop over what a substitution prints, `for f in $(git ls-files)`, in which the variable is given no other value.

@@ -293,7 +293,12 @@ fn lists(text: &str) -> Vec<Vec<&str>> {
         let (between, from) = rest.split_at_checked(at).unwrap_or_default();
         let mark = from.get(..1).unwrap_or_default();
         let inner = from.get(1..).unwrap_or_default();
-        let Some(end) = inner.find(mark) else { break };
+        let Some(end) = inner.find(mark) else {
+            // An odd quote is none: go on behind it. There is no other of its kind.
+            out.push(std::mem::take(&mut own));
+            rest = inner;
+            continue;
+        };
         let (word, behind) = inner.split_at_checked(end).unwrap_or_default();
         if !joins(between) && !own.is_empty() {
             out.push(std::mem::take(&mut own));

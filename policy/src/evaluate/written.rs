@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use crate::{
     AbsPath,
     shell::{
-        Access, Analysis, Command, FileAccess, FileTarget, Word,
+        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Word,
         origins::{self, Origin},
     },
 };
@@ -23,43 +23,74 @@ const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "sh", "source", "zsh"];
 
 /// Most files that are remembered; of more, each may be one.
 const MOST_FILES: usize = 256;
+/// Longest path that is looked for among them (`PATH_MAX`); a longer one may be any.
+const LONGEST_PATH: usize = 4096;
+/// Most turns in which copies of what a later part of the line writes are followed.
+const MOST_TURNS: usize = 4;
 
 /// The files of a line so far that may hold what the line says.
 #[derive(Default)]
 struct Written {
-    files: HashSet<AbsPath>,
+    files: HashSet<String>,
+    /// The same as paths.
+    paths: Vec<AbsPath>,
     /// Those of them that may be folders: a redirection writes none.
-    folders: HashSet<AbsPath>,
+    folders: HashSet<String>,
     /// There is one, perhaps one of which the name is not known.
     any: bool,
     /// There are more than are remembered.
     many: bool,
+    /// Of each command, by its number, whether the line feeds it.
+    fed: Vec<bool>,
+    /// A command of git's may have given it contents.
+    by_git: bool,
 }
 
 impl Written {
     /// Whether a file may; what lies in a folder that was written as a whole may, too.
     fn holds(&self, path: &AbsPath) -> bool {
-        let mut above = path.parent();
-        while let Some(folder) = above.filter(|_| self.any && !self.many) {
-            if self.folders.contains(&folder) {
+        let text = path.as_str();
+        if self.many || text.len() > LONGEST_PATH {
+            return self.any || self.many;
+        }
+        let mut above = text.rsplit_once('/');
+        while let Some((folder, _)) = above.filter(|_| !self.folders.is_empty()) {
+            if self.folders.contains(if folder.is_empty() { "/" } else { folder }) {
                 return true;
             }
-            above = folder.parent();
+            above = folder.rsplit_once('/');
         }
-        self.many || self.files.contains(path)
+        self.files.contains(text)
     }
 
     /// Whether something in a folder may.
     fn holds_below(&self, folder: &AbsPath) -> bool {
-        self.many || self.files.iter().any(|file| file.is_within(folder))
+        self.many || self.paths.iter().any(|file| file.is_within(folder))
     }
 }
 
 impl World<'_> {
     /// Commands, by number, that run a file into which the line may have written a command.
     pub(super) fn runs_what_it_wrote(&self, analysis: &Analysis) -> Vec<usize> {
-        let mut written = Written::default();
+        let mut written = Written {
+            fed: fed(analysis),
+            by_git: gives_git_contents(analysis),
+            ..Written::default()
+        };
         let mut out = Vec::new();
+        // What an earlier turn of a loop wrote, and what lies behind a link, is written before it is copied or run.
+        let links = analysis.commands.iter().any(makes_links);
+        let mut turns = if analysis.signs.repeats || links { MOST_TURNS } else { 0 };
+        while turns > 0 {
+            let before = (written.files.len(), written.folders.len(), written.any);
+            for (index, command) in analysis.commands.iter().enumerate() {
+                self.note(&mut written, analysis, index, command);
+            }
+            turns -= 1;
+            let grew = before != (written.files.len(), written.folders.len(), written.any);
+            written.many |= grew && turns == 0;
+            turns = if grew { turns } else { 0 };
+        }
         for (index, command) in analysis.commands.iter().enumerate() {
             if written.any && self.run_by(command).any(|path| written.holds(&path)) {
                 out.push(index);
@@ -99,10 +130,10 @@ impl World<'_> {
                     written.any = true;
                     written.many |= written.files.len() >= MOST_FILES;
                     if !written.many && !access.redirection {
-                        written.folders.insert(path.clone());
+                        written.folders.insert(path.as_str().to_owned());
                     }
-                    if !written.many {
-                        written.files.insert(path.clone());
+                    if !written.many && written.files.insert(path.as_str().to_owned()) {
+                        written.paths.push(path.clone());
                     }
                 }
                 FileTarget::Pattern { .. } | FileTarget::Unknown(_) => written.any = true,
@@ -122,15 +153,22 @@ impl World<'_> {
             FileTarget::Path(path) => written.holds(path),
             _ => written.any,
         };
+        let fed = written.fed.get(index).copied().unwrap_or(true);
+        // Under another meaning of a name nothing is known of what it does.
+        let origin = origins::origin(command).filter(|origin| {
+            let keeps = *origin == Origin::Kept && command.program_name() == Some("git");
+            let told = || fed || !command.assignments.is_empty() || command.escape_option().is_some();
+            !analysis.signs.renames && !(keeps && (written.by_git || told()))
+        });
         // `cp <(…) a.sh`, `cp "$X" a.sh`.
         if command
             .words
             .iter()
             .any(|word| matches!(word, Word::Dynamic { pattern: false, .. }))
         {
-            return origins::origin(command) != Some(Origin::Kept);
+            return origin != Some(Origin::Kept);
         }
-        match origins::origin(command) {
+        match origin {
             Some(Origin::Kept) => false,
             Some(Origin::Copied) => {
                 // What lies in a folder may have been written there.
@@ -139,12 +177,14 @@ impl World<'_> {
                     _ => false,
                 };
                 let known = reads().all(|access| inside(access) && !noted(access) && !folder(access));
-                reads().next().is_none() || !known
+                fed || command.words.iter().any(is_stream) || reads().next().is_none() || !known
             }
             Some(Origin::Made) => {
-                let fed = analysis.inputs.contains_key(&index)
-                    || analysis.pipes.iter().any(|pipe| pipe.to.contains(&index))
-                    || command.words.iter().any(|word| word.literal() == Some("-"));
+                let fed = fed
+                    || command
+                        .words
+                        .iter()
+                        .any(|word| word.literal() == Some("-") || is_stream(word));
                 // Source files name others, so any that the line wrote may be one of them.
                 fed || written.any
                     || command.escape_option().is_some()
@@ -154,4 +194,58 @@ impl World<'_> {
             None => true,
         }
     }
+}
+
+/// Whether a command makes links: what is written behind one is written into what is run through it.
+fn makes_links(command: &Command) -> bool {
+    let name = command.program_name();
+    // `cp -al`, `cp --sym`.
+    let links = |text: &str| match text.strip_prefix("--") {
+        Some(long) => !long.is_empty() && ["link", "symbolic-link"].iter().any(|own| own.starts_with(long)),
+        None => text.starts_with('-') && text.contains(['l', 's']),
+    };
+    let told = || command.words.iter().skip(1).filter_map(Word::literal).any(links);
+    matches!(name, Some("ln" | "gln" | "link")) || (matches!(name, Some("cp" | "gcp")) && told())
+}
+
+/// Whether a word names what a command is fed with, or another thing that is no file: `/dev/stdin`.
+fn is_stream(word: &Word) -> bool {
+    let text = word.literal().unwrap_or_default();
+    let path = AbsPath::root().join(text);
+    let is_system = ["/dev/", "/proc/"]
+        .iter()
+        .any(|folder| path.as_str().starts_with(folder));
+    is_system || text.contains("dev/fd/") || text.ends_with("/stdin")
+}
+
+/// Of each command, by its number, whether what it reads stands in the line or comes through a pipe.
+fn fed(analysis: &Analysis) -> Vec<bool> {
+    let mut changes = vec![0_i64; analysis.commands.len() + 1];
+    for pipe in &analysis.pipes {
+        for (at, by) in [(pipe.to.start, 1), (pipe.to.end, -1)] {
+            if let Some(change) = changes.get_mut(at) {
+                *change += by;
+            }
+        }
+    }
+    let mut pipes = 0;
+    let piped = changes.iter().enumerate().map(|(index, change)| {
+        pipes += change;
+        pipes > 0 || analysis.inputs.contains_key(&index)
+    });
+    piped.collect()
+}
+
+/// Whether git may have been given contents by the line, which `git checkout` would then write: a command of git's does more
+/// than look or take something out, or another repository may be meant.
+fn gives_git_contents(analysis: &Analysis) -> bool {
+    let plain = |command: &Command| {
+        let verb = command.words.get(1).and_then(Word::literal);
+        command.class == CommandClass::ReadOnlyGit || matches!(verb, Some("checkout" | "restore"))
+    };
+    let mut git = analysis
+        .commands
+        .iter()
+        .filter(|command| command.program_name() == Some("git"));
+    analysis.signs.moves_git || !git.all(plain)
 }

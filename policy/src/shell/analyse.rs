@@ -121,6 +121,8 @@ impl Walk<'_> {
         let depth = self.budget.depth;
         let mut state = State::new(self.context);
         state.toplevel.clone_from(&self.toplevel);
+        self.analysis.signs = super::signs::Signs::of(line);
+        state.signs = self.analysis.signs;
         if let Err(fault) = self.text(line, state) {
             self.seen.clear();
             self.budget.depth = depth;

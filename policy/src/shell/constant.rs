@@ -34,7 +34,8 @@ pub(super) fn output(list: &List) -> Value {
 
 /// The folder that a substitution prints: where the shell is, or git's work tree around where the line begins.
 ///
-/// A function of the name would print something else; one of the line is opaque, or known by its name.
+/// A function or alias of the name would print something else, so the line must have no sign of any; for git also none of
+/// another search path, of a variable of git's, and no command of git's before that changes something.
 pub(super) fn place(list: &List, state: &State, context: &ShellContext) -> Option<Value> {
     let [item] = list.0.as_slice() else { return None };
     let [node] = item.first.stages.as_slice() else {
@@ -44,7 +45,8 @@ pub(super) fn place(list: &List, state: &State, context: &ShellContext) -> Optio
         return None;
     };
     let alone = item.rest.is_empty() && !item.background && !item.first.negated;
-    if !alone || !assignments.is_empty() || !node.redirects.iter().all(commits::drops_messages) || state.sourced {
+    let renamed = state.sourced || state.signs.renames || !state.functions.is_empty();
+    if !alone || !assignments.is_empty() || !node.redirects.iter().all(commits::drops_messages) || renamed {
         return None;
     }
     let words: Vec<&str> = words.iter().map(RawWord::bare).collect::<Option<_>>()?;
@@ -55,12 +57,18 @@ pub(super) fn place(list: &List, state: &State, context: &ShellContext) -> Optio
             let toplevel = state
                 .toplevel
                 .as_ref()
-                .filter(|_| where_it_began && !state.functions.contains("git"))?;
+                .filter(|_| where_it_began && !state.signs.moves_git && !sets_git(state))?;
             Value::literal(toplevel.as_str())
         }
         _ => return None,
     };
     Some(value)
+}
+
+/// Whether a variable was set from which git takes its work tree, or by which it is found.
+fn sets_git(state: &State) -> bool {
+    let steers = |name: &String| name == "PATH" || name.starts_with("GIT_");
+    state.variables.keys().any(steers)
 }
 
 /// What a command prints, if that is a constant.

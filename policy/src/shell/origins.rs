@@ -52,6 +52,17 @@ fn holds(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|own| own == word)
 }
 
+/// Whether a word may be one of these options: long ones may be cut short, short ones stand among other letters.
+fn is_one_of(word: &str, options: &str) -> bool {
+    options.split_whitespace().any(|own| {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        match own.strip_prefix('-').filter(|letter| !letter.starts_with('-')) {
+            Some(letter) => letters.is_some_and(|letters| letters.contains(letter)),
+            None => word.len() > 2 && word.starts_with("--") && own.starts_with(word),
+        }
+    })
+}
+
 /// What a command does to the contents of what it writes; `None`: nobody has said.
 pub(crate) fn origin(command: &Command) -> Option<Origin> {
     // A program of the project under a known name need not be the known one.
@@ -62,7 +73,7 @@ pub(crate) fn origin(command: &Command) -> Option<Origin> {
     let meets = |entry: &&Entry| {
         let told = |word: &Word| {
             let text = word.literal().unwrap_or_default();
-            holds(&entry.unless, text.split('=').next().unwrap_or_default())
+            is_one_of(text.split('=').next().unwrap_or_default(), &entry.unless)
         };
         holds(&entry.names, name)
             && (entry.verbs.is_empty() || verb.is_some_and(|verb| holds(&entry.verbs, verb)))
@@ -119,6 +130,12 @@ mod tests {
             ("git -C x mv a b", Some(Origin::Copied)),
             ("git apply x", None),
             ("install --strip-program=x a b", None),
+            ("install --strip-p=x a b", None),
+            ("ln -s a b", None),
+            ("cp -al a b", None),
+            ("cp -r a b", Some(Origin::Copied)),
+            ("dos2unix -kn a b", None),
+            ("strip -ob a", None),
             ("tee a", None),
         ] {
             let words = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();

@@ -27,8 +27,10 @@ use crate::{protected, rule::file_of};
 const MOST: usize = 256;
 /// Longest word that is looked at, in bytes: the kernel runs nothing with a longer one (`MAX_ARG_STRLEN`).
 const LONGEST: usize = 1 << 17;
-/// Most pieces of a word.
-const MOST_PIECES: usize = 1024;
+/// Most pieces of the words of a command.
+const MOST_PIECES: usize = 4096;
+/// More words than are looked at are there.
+const TOO_MANY: &str = "more words than are looked at";
 
 /// Files that words of a command name, beside those that `touched` says already.
 pub(super) fn named(
@@ -77,11 +79,17 @@ pub(super) fn named(
         judged,
         state,
         context,
+        pieces: MOST_PIECES,
         found: Vec::new(),
     };
     let mut before: Option<&str> = None;
-    for field in arguments {
-        if search.found.len() >= MOST {
+    let pattern = pattern_of_grep(name, &special, &own);
+    for (at, field) in arguments.iter().enumerate() {
+        if pattern == Some(at) {
+            before = None;
+            continue;
+        }
+        if search.found.len() >= MOST || search.pieces == 0 {
             search.too_many();
             break;
         }
@@ -96,20 +104,49 @@ pub(super) fn named(
     search.found
 }
 
+/// The place of the pattern of `git grep`, which is no file: the first operand, unless an option gives one.
+fn pattern_of_grep(name: &str, special: &Specials, words: &[Word]) -> Option<usize> {
+    if name != "git" || words.first().and_then(Word::literal) != Some("grep") {
+        return None;
+    }
+    let texts = || words.iter().skip(1).map(Word::literal);
+    let gives = |text: Option<&str>| {
+        text.is_none_or(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(['e', 'f']))
+    };
+    let valued = |text: Option<&str>| text.is_some_and(|text| special.expects_text(text));
+    if texts().any(|text| gives(text) || valued(text) || text.is_some_and(|text| text.starts_with("--f"))) {
+        return None;
+    }
+    texts()
+        .position(|text| text.is_some_and(|text| !text.starts_with('-')))
+        .map(|at| at + 1)
+}
+
 struct Search<'a> {
     special: &'a Specials,
     git: bool,
     judged: HashSet<&'a str>,
     state: &'a State,
     context: &'a ShellContext,
+    /// How many pieces of words are looked at yet.
+    pieces: usize,
     found: Vec<Named>,
 }
 
 impl Search<'_> {
     fn too_many(&mut self) {
+        // Once is enough.
+        if self.pieces > 0 {
+            self.pieces = 0;
+            self.unknown(TOO_MANY);
+        }
+    }
+
+    /// Notes a file of which it is not known where it lies.
+    fn unknown(&mut self, text: &str) {
         self.found.push(Named {
-            text: "more words than are looked at".to_owned(),
-            target: FileTarget::Unknown("more words than are looked at".to_owned()),
+            text: text.to_owned(),
+            target: FileTarget::Unknown(text.to_owned()),
             through: Some(Vec::new()),
             written: false,
         });
@@ -136,6 +173,8 @@ impl Search<'_> {
                 source = source.replace("$HOME/", &format!("{home}/"));
             }
             let end = source.find(['$', '`', '\'', '\\', '*', '?', '[', '{', '<', '>']);
+            // `~-/x`, of which nobody knows where it is.
+            let end = end.or_else(|| source.starts_with('~').then_some(source.len()));
             let known = end.and_then(|end| source.get(..end)).unwrap_or_default();
             if let Some((folder, _)) = known.rsplit_once('/') {
                 self.word(&format!("{folder}/"), option);
@@ -171,11 +210,12 @@ impl Search<'_> {
             return;
         }
         let operand = !option_itself && option.is_none();
-        let mut pieces = word.split([',', ';', '=', '@', ':']);
-        if pieces.nth(MOST_PIECES).is_some() {
+        let pieces = word.split([',', ';', '=', '@', ':']).take(self.pieces + 1).count();
+        if pieces >= self.pieces {
             self.too_many();
             return;
         }
+        self.pieces -= pieces;
         for part in word.split([',', ';']) {
             self.part(part, operand, written);
         }
@@ -194,13 +234,24 @@ impl Search<'_> {
             .rsplit(char::is_whitespace)
             .next()
             .is_some_and(|last| last.contains('/'));
-        if value.starts_with(['/', '~']) && (sure || ends_as_path) {
+        // `/home/dev/my file`, but not `/api is slow`: only in a folder of which the name has no blank.
+        let in_folder = value
+            .rsplit_once('/')
+            .is_some_and(|(folder, _)| folder.len() > 1 && !folder.contains(char::is_whitespace));
+        if value.starts_with(['/', '~']) && (sure || ends_as_path || in_folder) {
             self.path(value, false, written);
         }
     }
 
     /// A piece of a word between commas.
     fn part(&mut self, part: &str, operand: bool, written: Written) {
+        // Some programs take the address of a file from where they are: `file://../x`.
+        for scheme in ["file://", "fileb://"] {
+            let relative = part.strip_prefix(scheme).filter(|rest| !rest.starts_with(['/', '~']));
+            if let Some(relative) = relative {
+                self.path(relative, operand, written);
+            }
+        }
         if let Some(at) = part.find("file:")
             && let Some(path) = part
                 .get(at..)
@@ -276,7 +327,9 @@ impl Search<'_> {
         // `-o/home/x`, `-o../x`; and `-xzf/home/x`, but not the folder in `-obuild/tmp/x`.
         let letters = token.strip_prefix('-').unwrap_or_default();
         let glued = letters.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-        if (2..=3).contains(&(letters.len() - glued.len())) && glued.starts_with(['/', '~']) {
+        if (2..=3).contains(&(letters.len() - glued.len()))
+            && (glued.starts_with(['/', '~']) || glued.starts_with("../"))
+        {
             self.path(glued, operand, Written::No);
         }
         let behind_one = letters.char_indices().nth(1).and_then(|(at, _)| letters.get(at..));
@@ -292,6 +345,16 @@ impl Search<'_> {
             None => None,
             Some(rest) => {
                 let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
+                // `~+` is where the shell is; `~-` and `~1` are known at run time only.
+                if name == "+" {
+                    self.path(if below.is_empty() { "." } else { below }, operand, written);
+                    return;
+                }
+                let of_the_shell = matches!(name, "-") || name.trim_start_matches(['+', '-']).parse::<u32>().is_ok();
+                if of_the_shell && (name == "-" || rest.contains('/')) {
+                    self.unknown(text);
+                    return;
+                }
                 let home = match name {
                     "" if rest.is_empty() && !text.is_empty() => self.context.home.clone(),
                     "" => self.context.home.clone(),

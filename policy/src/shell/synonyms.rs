@@ -122,6 +122,9 @@ pub(crate) fn others(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
             for more in step(program, &words) {
                 add(&mut all, more);
             }
+            if all.len() > MOST {
+                break;
+            }
         }
     }
     all.split_off(1)
@@ -200,6 +203,9 @@ fn uncut(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
         }
         for option in known {
             for number in 0..all.len() {
+                if all.len() > MOST {
+                    return all.split_off(1);
+                }
                 let Some(mut words) = all.get(number).cloned() else {
                     break;
                 };

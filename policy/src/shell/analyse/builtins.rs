@@ -1,8 +1,9 @@
 //! Builtins that change the shell itself: its directory, its variables, the meaning of its words.
 
-use super::{Call, Value, Walk, Ways, excerpt};
+use super::{Call, Stdin, Value, Walk, Ways, excerpt};
+use crate::AbsPath;
 use crate::shell::{
-    Access, Context, FileAccess, FileTarget, OpaqueReason,
+    Access, Command, CommandClass, Context, FileAccess, FileTarget, OpaqueReason,
     expand::{Field, Place, State, lookup},
     reader::{self, Dialect, Read},
     settings,
@@ -105,7 +106,7 @@ fn goes_back(arguments: &[Field], state: &State) -> Ways {
 
 impl Walk<'_> {
     /// Handles a builtin; `None` if it is none of these.
-    pub(super) fn builtin(&mut self, name: &str, call: &Call<'_>, state: &State) -> Read<Option<Ways>> {
+    pub(super) fn builtin(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<Option<Ways>> {
         let arguments = call.fields.get(1..).unwrap_or_default();
         let mut after = state.clone();
         let sets = name == "printf"
@@ -115,6 +116,7 @@ impl Walk<'_> {
         if self.plain && (sets || OF_BASH.contains(&name)) {
             self.opaque("a command of bash, given to another shell", OpaqueReason::Unparsable);
         }
+        after.signs.renames |= matches!(name, "alias" | "enable" | "hash" | "unalias");
         match name {
             // Not bash's, but other shells'.
             "chdir" => after.elsewhere = true,
@@ -271,7 +273,7 @@ impl Walk<'_> {
                 }
                 self.redefines_git = true;
                 after.sourced = true;
-                after.elsewhere |= !self.stays(arguments.first().and_then(Field::text))?;
+                after.elsewhere |= !self.stays(arguments.first().and_then(Field::text), call, state, index)?;
                 after.functions = std::rc::Rc::default();
                 after.blur(&mut self.budget)?;
             }
@@ -281,26 +283,44 @@ impl Walk<'_> {
     }
 
     /// Whether a sourced file is one of the project that leaves the shell in its folder. What such a file does is not looked
-    /// into, as with any script of the project; but the line itself must not have written it (decision 0053).
-    fn stays(&mut self, file: Option<&str>) -> Read<bool> {
+    /// into, as with any script of the project; but the line itself must not have written it (decision 0053). So it must lie
+    /// below where the line begins, wherever the shell may be, and before it the line only looks, goes elsewhere, or reads
+    /// other such files.
+    fn stays(&mut self, file: Option<&str>, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         let Some(file) = file else { return Ok(false) };
         // A name without a slash is sought on the search path.
-        let of_the_project =
-            file.contains('/') && !file.starts_with(['/', '~', '-']) && !file.split('/').any(|name| name == "..");
-        let activates = file.ends_with("/bin/activate") && !file.starts_with(['~', '-']);
-        if !of_the_project && !activates {
+        let named = file.contains('/') && !file.starts_with(['~', '-']) && !file.split('/').any(|name| name == "..");
+        let absolute = file.starts_with('/') && !file.ends_with("/bin/activate");
+        let signs = self.analysis.signs;
+        if !named || absolute || state.elsewhere || signs.repeats || signs.renames {
             return Ok(false);
         }
-        let path = self.context.cwd.join(file);
-        self.budget.spend(self.analysis.commands.len())?;
+        self.budget.spend(state.directories.len() + index)?;
+        let cwd = &self.context.cwd;
+        let inside = |folder: &AbsPath| folder.join(file).is_within(cwd);
+        let fed = call.stdin != Stdin::Inherited || call.files.iter().any(|access| access.access == Access::Read);
+        if fed || !state.directories.iter().all(inside) {
+            return Ok(false);
+        }
         let writes = |access: &FileAccess| match &access.target {
             _ if access.access == Access::Read => false,
-            FileTarget::Path(own) => path.is_within(own),
-            FileTarget::Pattern { folder, .. } => path.is_within(folder),
-            FileTarget::Unknown(_) => true,
+            FileTarget::Path(path) => path.as_str() != "/dev/null",
+            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => true,
         };
-        let mut files = self.analysis.commands.iter().flat_map(|command| &command.files);
-        Ok(!files.any(writes))
+        let harmless = |command: &Command| {
+            let known = match command.class {
+                CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory => true,
+                // `deactivate` is a function of the environment that is left.
+                _ => {
+                    let sets = Some(".") == command.program()
+                        || matches!(command.program(), Some("source" | "set" | "export"));
+                    sets || command.words.is_empty() || command.text == "deactivate"
+                }
+            };
+            known && !command.files.iter().any(writes)
+        };
+        let before = self.analysis.commands.get(..index).unwrap_or_default();
+        Ok(!call.files.iter().any(writes) && before.iter().all(harmless))
     }
 
     /// `cd`, `chdir`, `pushd`. A path that is too long leads nowhere that is known.

@@ -78,7 +78,7 @@ fn told(name: &str, stdin: &Stdin) -> String {
 
 impl Walk<'_> {
     /// Records a command, then what it runs.
-    pub(super) fn run(&mut self, call: Call<'_>, state: State) -> Read<Ways> {
+    pub(super) fn run(&mut self, call: Call<'_>, mut state: State) -> Read<Ways> {
         self.budget.spend(1 + call.fields.len() + self.seen.len())?;
         let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
         let name = call
@@ -112,6 +112,10 @@ impl Walk<'_> {
         } else {
             class::classify(&words)
         };
+        if matches!(name.as_deref(), Some("git")) && class != CommandClass::ReadOnlyGit {
+            // The work tree may be another one, or none.
+            state.toplevel = None;
+        }
         let certain = !state.elsewhere && !state.remote;
         if class == CommandClass::ReadOnlyGit && certain && self.analysis.moved.contains(&index) {
             self.budget.spend(state.directories.len())?;
@@ -196,7 +200,7 @@ impl Walk<'_> {
             }
         }
         let opaque = self.analysis.opaque.len();
-        if let Some(ways) = self.builtin(name, call, &state)? {
+        if let Some(ways) = self.builtin(name, call, &state, index)? {
             if matches!(name, "cd" | "chdir" | "pushd" | "popd") && !ways.0.elsewhere {
                 self.budget.spend(ways.0.directories.len())?;
                 self.analysis.goes.insert(index, ways.0.directories.clone());

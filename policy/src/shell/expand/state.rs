@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{AbsPath, Budget, CANDIDATES, Read, ShellContext};
+use crate::shell::Signs;
 
 /// Directories that the shell may have been in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(in crate::shell) struct State {
     pub(in crate::shell) sourced: bool,
     /// The work tree of git around the directory where the line begins, if it is known.
     pub(in crate::shell) toplevel: Option<Rc<AbsPath>>,
+    /// What the text of the line says, and what was seen to rename something.
+    pub(in crate::shell) signs: Signs,
 }
 
 impl State {
@@ -67,6 +70,7 @@ impl State {
             variables: Rc::default(),
             sourced: false,
             toplevel: None,
+            signs: Signs::default(),
         }
     }
 
@@ -164,6 +168,10 @@ impl State {
         self.dots |= other.dots;
         self.any_case |= other.any_case;
         self.sourced |= other.sourced;
+        self.signs = self.signs.or(other.signs);
+        if self.toplevel != other.toplevel {
+            self.toplevel = None;
+        }
         if self.directories.len() > CANDIDATES {
             self.directories.truncate(CANDIDATES);
             self.elsewhere = true;

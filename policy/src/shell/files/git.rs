@@ -256,7 +256,9 @@ impl Call<'_> {
                         self.files.name(text.get(at + 1..).unwrap_or_default(), Access::Read);
                     }
                     // A word such as `main` may be a file too, but a file of that name is no secret of its own.
-                    if !text.contains(':') && text.contains(['.', '/']) {
+                    // A pattern that begins with a slash is no path: `git grep /api/v1`.
+                    let pattern = rank == 0 && pattern_first && text.starts_with('/');
+                    if !text.contains(':') && text.contains(['.', '/']) && !pattern {
                         self.files.name(text, Access::Read);
                     }
                     if rank > 0 || !pattern_first {

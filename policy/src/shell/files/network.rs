@@ -125,6 +125,7 @@ impl Call<'_> {
             "--form",
             "-H",
             "--header",
+            "--proxy-header",
             "-b",
             "--cookie",
             "-w",
@@ -161,6 +162,13 @@ impl Call<'_> {
                 }
                 None if field.source.contains('@') => self.files.field(&Field::unknown(&field.source), Access::Read),
                 None => {}
+            }
+        }
+        // A cookie without a value is the name of a file of them.
+        for value in self.values(&["-b", "--cookie"]) {
+            let field = self.value_field(&value);
+            if let Some(file) = field.as_ref().and_then(Field::text).filter(|text| !text.contains('=')) {
+                self.files.name(file, Access::Read);
             }
         }
         if self

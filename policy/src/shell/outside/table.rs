@@ -7,7 +7,11 @@ use serde::Deserialize;
 
 use crate::{
     AbsPath,
-    shell::{Word, data, inert, targets},
+    shell::{
+        Word, data,
+        globals::{Front, front},
+        inert, targets,
+    },
 };
 
 #[derive(Deserialize)]
@@ -132,6 +136,20 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     }
 });
 
+/// The first word that is surely neither an option nor the value of one.
+fn first_word<'w>(name: &str, words: &'w [Word]) -> Option<&'w str> {
+    let mut at = 0;
+    loop {
+        let word = words.get(at)?;
+        match front(name, word) {
+            Front::Word => return word.literal(),
+            Front::Valued => at += 2,
+            Front::Flag => at += 1,
+            Front::Either => return None,
+        }
+    }
+}
+
 /// What is special about the words of one command.
 pub(super) struct Specials {
     entries: Vec<&'static Special>,
@@ -141,7 +159,13 @@ impl Specials {
     pub(super) fn of(name: &str, words: &[Word]) -> Self {
         let verbs = inert::verbs(name, words);
         let named = |verb: &&str| verbs.iter().any(|(one, two)| one == verb || two == verb);
-        let meant = |entry: &&&'static Special| entry.verbs.is_empty() || entry.verbs.iter().any(&named);
+        // Where a verb makes texts of all words it must not be the value of an option: only options of which it is known
+        // whether they have one stand in front of it.
+        let first = first_word(name, words);
+        let meant = |entry: &&&'static Special| {
+            let surely = !(entry.known || entry.operands) || first.is_some_and(|first| entry.verbs.contains(&first));
+            entry.verbs.is_empty() || (surely && entry.verbs.iter().any(&named))
+        };
         let entries = TABLE.programs.get(name).into_iter().flatten();
         Self {
             entries: entries.filter(meant).copied().collect(),
