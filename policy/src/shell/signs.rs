@@ -4,6 +4,8 @@
 //! the line has none of these signs. It looks at the text and not at commands, so it sees too many of them, also in texts
 //! that nothing runs; what a quote or a backslash tears apart it sees as a whole.
 
+use std::borrow::Cow;
+
 /// What the text of a line has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signs {
@@ -25,14 +27,16 @@ const REPEATING: &[&str] = &["do", "forever", "xargs", "parallel"];
 impl Signs {
     pub(super) fn of(line: &str) -> Self {
         // What is quoted in pieces is one word: `al'ia's`.
-        let text: String = line
-            .replace("\\\n", "")
-            .chars()
-            .filter(|c| !matches!(c, '\\' | '\'' | '"'))
-            .collect();
+        let quotes = |c: char| matches!(c, '\\' | '\'' | '"');
+        let text: Cow<'_, str> = if line.contains(quotes) {
+            let whole = line.replace("\\\n", "");
+            whole.chars().filter(|c| !quotes(*c)).collect::<String>().into()
+        } else {
+            line.into()
+        };
         let mut signs = Self::default();
         let mut before = ' ';
-        let mut rest = text.as_str();
+        let mut rest = &*text;
         while let Some(c) = rest.chars().next() {
             let end = rest.find(|c: char| !is_letter(c)).unwrap_or(rest.len());
             if end == 0 {

@@ -4,7 +4,7 @@
 //! `npm publish` and `docker push` speak about. This gives the arguments of a command in such other words, for comparing them with
 //! denies and asks; an allow never looks here. It knows nothing of what options do.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 
@@ -57,9 +57,9 @@ struct Raws {
 
 const FILE: &str = include_str!("../../data/synonyms.toml");
 
-static ENTRIES: LazyLock<HashMap<&'static str, Vec<&'static Entry>>> = LazyLock::new(|| {
+static ENTRIES: LazyLock<data::Named<&'static str, Vec<&'static Entry>>> = LazyLock::new(|| {
     let raws: Raws = data::read("synonyms.toml", FILE);
-    let mut by_name = HashMap::<&'static str, Vec<&'static Entry>>::new();
+    let mut by_name = data::Named::<&'static str, Vec<&'static Entry>>::default();
     for raw in raws.program {
         let lists = |texts: &[String]| texts.iter().map(|text| data::words(text)).collect();
         let entry: &'static Entry = data::keep(Entry {
@@ -110,7 +110,10 @@ fn about(program: &str, rest: &[Word]) -> Vec<&'static Entry> {
 
 /// The arguments of a command in other words, those as written not among them.
 pub(crate) fn others(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
-    if !ENTRIES.contains_key(program) {
+    if !ENTRIES
+        .get(program)
+        .is_some_and(|entries| may_have_others(entries, rest))
+    {
         return Vec::new();
     }
     let mut all = vec![rest.to_vec()];
@@ -128,6 +131,19 @@ pub(crate) fn others(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
         }
     }
     all.split_off(1)
+}
+
+/// Whether a word is an option, or a name that a table has or that may be cut short: without one there is nothing to say otherwise.
+fn may_have_others(entries: &[&Entry], rest: &[Word]) -> bool {
+    let named = |text: &str| {
+        entries.iter().any(|entry| {
+            let mut groups = entry.words.iter().copied().flatten();
+            entry.subcommands.iter().any(|name| name.starts_with(text))
+                || groups.any(|name| name.split('+').any(|part| part == text))
+        })
+    };
+    let mut texts = rest.iter().filter_map(Word::literal);
+    texts.any(|text| text.starts_with('-') || named(text))
 }
 
 fn add(all: &mut Vec<Vec<Word>>, words: Vec<Word>) {
@@ -292,6 +308,8 @@ mod tests {
             for word in lists.flat_map(|list| list.split_whitespace()) {
                 assert!(seen.insert(word), "{word} twice: {}", raw.names);
             }
+            let mut options = raw.same.iter().flat_map(|list| list.split_whitespace());
+            assert!(options.all(|option| option.starts_with('-')), "{}", raw.names);
         }
     }
 
