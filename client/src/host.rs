@@ -16,7 +16,8 @@ use tonic::transport::Channel;
 use crate::{
     Answer, CallError, ConnectError, Permit, Places, Question, Running, Token,
     connect::{self, Link},
-    run, streams,
+    run::{self, Here},
+    streams, terminal,
 };
 
 /// How to reach portcullis-sandboxd.
@@ -201,6 +202,9 @@ pub enum RunError {
     /// It was refused, or sandboxd did not begin in time.
     #[error(transparent)]
     Call(#[from] CallError),
+    /// There is no socket for the command's terminal.
+    #[error("cannot make a socket for the command's terminal")]
+    Terminal(#[source] std::io::Error),
 }
 
 /// What a person can choose about the sandbox.
@@ -319,8 +323,8 @@ impl Host {
         Running::start(self.sandbox(), self.link.clone(), start).await
     }
 
-    /// Runs the command that was allowed with this program's own standard streams: its terminal, its files, its pipes. Nothing
-    /// of the command's output comes as an event, and no limit on output holds. With `describe`, [`run::Started`] lists paths.
+    /// Runs the command that was allowed with this program's own standard streams, or with a terminal of its own. Nothing of the
+    /// command's output comes as an event, and no limit on output holds. With `describe`, [`run::Started`] lists paths.
     ///
     /// # Errors
     /// As [`Self::run`], and if the streams cannot be handed over.
@@ -329,12 +333,13 @@ impl Host {
         permit: Permit,
         environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
         describe: bool,
+        here: Here,
     ) -> Result<Running, RunError> {
         let start = v1::RunStart {
             describe,
             ..run::start(permit, environment)
         };
-        self.start_here(start).await
+        self.start_here(start, here).await
     }
 
     /// The same for the ticket with this handle, which must be for exactly this command in this folder.
@@ -347,6 +352,7 @@ impl Host {
         argv: Vec<String>,
         cwd: String,
         environment: impl IntoIterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
+        here: Here,
     ) -> Result<Running, RunError> {
         let start = v1::RunStart {
             handle,
@@ -356,12 +362,21 @@ impl Host {
             environment: run::passed_on(&["*".to_owned()], environment),
             ..v1::RunStart::default()
         };
-        self.start_here(start).await
+        self.start_here(start, here).await
     }
 
-    async fn start_here(&self, mut start: v1::RunStart) -> Result<Running, RunError> {
-        start.streams = streams::hand_over(&self.socket, self.link.deadline).await?;
-        Ok(Running::start(self.sandbox(), self.link.clone(), start).await?)
+    async fn start_here(&self, mut start: v1::RunStart, here: Here) -> Result<Running, RunError> {
+        let (ours, theirs) = match here {
+            Here::AsTheyAre => (None, None),
+            Here::OwnTerminal => {
+                let (ours, theirs) = terminal::Coming::pair().map_err(RunError::Terminal)?;
+                (Some(ours), Some(theirs))
+            }
+        };
+        start.terminal = ours.is_some();
+        start.streams = streams::hand_over(&self.socket, self.link.deadline, theirs).await?;
+        let running = Running::start(self.sandbox(), self.link.clone(), start).await?;
+        Ok(running.with_terminal(ours))
     }
 
     fn sandbox(&self) -> SandboxServiceClient<Channel> {

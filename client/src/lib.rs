@@ -12,6 +12,7 @@ pub mod question;
 pub mod run;
 pub mod server;
 mod streams;
+pub mod terminal;
 pub mod token;
 
 pub use answer::{Answer, DecidedBy, Permit, RuleRef, TraceEntry};

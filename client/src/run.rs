@@ -25,7 +25,7 @@ use tokio::{
 use tokio_stream::Stream;
 use tonic::{Streaming, transport::Channel};
 
-use crate::{CallError, Permit, audit::RefusalOf, connect::Link, host::Enforcement};
+use crate::{CallError, Permit, audit::RefusalOf, connect::Link, host::Enforcement, terminal};
 
 /// Messages of input that may be on their way: with 64 KiB each, half a megabyte. sandboxd lets twice as many wait.
 const QUEUED: usize = 8;
@@ -41,6 +41,16 @@ pub struct Running {
     signal_sent: watch::Sender<u32>,
     link: Link,
     ended: bool,
+    terminal: Option<terminal::Coming>,
+}
+
+/// Which standard streams a command has that is not given them as messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Here {
+    /// This program's own, as they are: its terminal, its files, its pipes.
+    AsTheyAre,
+    /// A terminal of its own, of which this program has the controlling side: see [`Running::take_terminal`].
+    OwnTerminal,
 }
 
 /// The way to the command's standard input, and for signals. May be cloned.
@@ -273,7 +283,19 @@ impl Running {
             signal_sent,
             link,
             ended: false,
+            terminal: None,
         })
+    }
+
+    pub(crate) fn with_terminal(mut self, terminal: Option<terminal::Coming>) -> Self {
+        self.terminal = terminal;
+        self
+    }
+
+    /// The terminal that the command gets, once, if it gets one of its own ([`Here::OwnTerminal`]). The command starts when its
+    /// controlling side has been taken and set up.
+    pub fn take_terminal(&mut self) -> Option<terminal::Coming> {
+        self.terminal.take()
     }
 
     /// The way to the command.

@@ -4,12 +4,15 @@
 
 use std::{
     io::{self, IoSlice, Read as _},
-    os::{fd::AsFd as _, unix::net::UnixStream as Blocking},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream as Blocking,
+    },
     path::Path,
     time::Duration,
 };
 
-use portcullis_proto::streams::{TAKEN, socket_beside};
+use portcullis_proto::streams::{COUNT, TAKEN, socket_beside};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tokio::net::UnixStream;
 
@@ -19,8 +22,12 @@ use crate::{
     error::{Cause, Target},
 };
 
-/// Hands standard input, output and error over. Returns the name under which a run finds them.
-pub(crate) async fn hand_over(socket: &Path, deadline: Duration) -> Result<Vec<u8>, ConnectError> {
+/// Hands standard input, output and error over, or `instead` in the place of each. Returns the name under which a run finds them.
+pub(crate) async fn hand_over(
+    socket: &Path,
+    deadline: Duration,
+    instead: Option<OwnedFd>,
+) -> Result<Vec<u8>, ConnectError> {
     let socket = socket_beside(socket);
     let target = Target {
         name: "portcullis-sandboxd",
@@ -37,19 +44,20 @@ pub(crate) async fn hand_over(socket: &Path, deadline: Duration) -> Result<Vec<u
     // Tokio's, since rustix fails where the daemon has no number in the process namespace of this program.
     expected.owner(stream.peer_cred().map_err(unreachable)?.uid())?;
     let stream = stream.into_std().map_err(unreachable)?;
-    let sent = tokio::task::spawn_blocking(move || send(stream, deadline)).await;
+    let sent = tokio::task::spawn_blocking(move || send(stream, deadline, instead)).await;
     let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
     sent.map_err(unreachable)
 }
 
-fn send(stream: Blocking, deadline: Duration) -> io::Result<Vec<u8>> {
+fn send(stream: Blocking, deadline: Duration, instead: Option<OwnedFd>) -> io::Result<Vec<u8>> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(deadline))?;
     stream.set_write_timeout(Some(deadline))?;
 
     let name = uuid::Uuid::now_v7().into_bytes();
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
-    let descriptors = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+    let own = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+    let descriptors = instead.as_ref().map_or(own, |instead| [instead.as_fd(); COUNT]);
     let rights = SendAncillaryMessage::ScmRights(&descriptors);
     let mut space = vec![std::mem::MaybeUninit::uninit(); rights.size()];
     let mut control = SendAncillaryBuffer::new(&mut space);

@@ -15,6 +15,13 @@ pub const COUNT: usize = 3;
 /// What the daemon answers once it has them.
 pub const TAKEN: u8 = b't';
 
+/// What comes with the controlling side of a terminal: a command that gets a terminal of its own has one that was made inside the
+/// sandbox, and whoever started it has the other side, sent over the socket that was handed over in the place of the streams.
+pub const CONTROLLING_SIDE: u8 = b'c';
+
+/// The answer to that: the terminal has its size and modes, the command may start.
+pub const READY: u8 = b'r';
+
 /// The socket for streams beside the daemon's `socket`.
 #[must_use]
 pub fn socket_beside(socket: &Path) -> PathBuf {

@@ -24,6 +24,7 @@ pub mod places;
 pub mod spec;
 pub mod streams;
 pub mod supervise;
+pub mod terminal;
 
 use std::io;
 

@@ -74,7 +74,13 @@ impl SandboxService for Sandbox {
                 Status::failed_precondition("the standard streams of this run were not handed over, or too long ago")
             })?),
         };
+        if start.terminal && streams.is_none() {
+            let text = "invalid `terminal`: no socket was handed over for its controlling side";
+            return Err(Status::invalid_argument(text));
+        }
+        let own_terminal = start.terminal;
         let (mut order, claims) = self.order(start, uid).await?;
+        order.spec.own_terminal = own_terminal;
         let output_bytes = claims
             .profile
             .as_ref()

@@ -304,6 +304,10 @@ pub(crate) struct PlaceArgs {
     125 portcullis itself failed, or nobody could decide; 2 wrong usage."
 )]
 pub(crate) struct RunArgs {
+    /// Give the command a terminal of its own, connected with these streams: for programs that want one where there is none, and
+    /// for shells inside, which then have job control.
+    #[arg(short, long)]
+    pub(crate) tty: bool,
     /// Longest run, such as 90s, 5m or 1h.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,

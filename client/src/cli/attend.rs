@@ -4,33 +4,30 @@
 //! does not hold up the end. Where the command has this program's own streams, nothing passes through here but signals and what
 //! the daemon has to say.
 
+mod signals;
+mod terminal;
+
 use std::{
     io::{self, Read as _},
-    os::fd::AsFd as _,
+    sync::Arc,
     thread,
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
 use portcullis_client::{
     Event, Running,
-    run::{End, Input, MAX_INPUT_BYTES, Outcome, Started},
+    run::{End, Here, Input, MAX_INPUT_BYTES, Outcome, Started},
 };
-use rustix::{
-    process::Signal as Number,
-    termios::{self, Termios},
-};
-use tokio::{
-    io::AsyncWriteExt as _,
-    signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc,
-};
+use tokio::{io::AsyncWriteExt as _, sync::mpsc};
 
+use self::terminal::{Driven, Terminal};
 use super::{
     failure::Failure,
     output::printable,
     run::{FAILED, NOT_ALLOWED},
 };
+
+pub(super) use self::{signals::Signals, terminal::terminals_may_be_given};
 
 /// Exit code of a program that wrote to a pipe nobody reads.
 const BROKEN_PIPE: u8 = 128 + 13;
@@ -38,18 +35,8 @@ const BROKEN_PIPE: u8 = 128 + 13;
 /// Exit code: there is no such program.
 const NO_SUCH_PROGRAM: u8 = 127;
 
-/// How many interrupts in a row mean that the person no longer wants to wait for the command to obey.
-const IMPATIENT: u32 = 3;
-
-/// Longest wait until a signal is surely on its way to the command. A host that does not answer it holds up no job of a shell
-/// for longer.
-const UNDER_WAY: Duration = Duration::from_secs(2);
-
-/// Until a stop of this program has taken effect, or a shell has given it the terminal.
-const SETTLED: Duration = Duration::from_millis(100);
-
-/// How long a command that is stopped in the background and told to end may run to obey.
-const TO_OBEY: Duration = Duration::from_secs(2);
+/// Longest wait for what a command has written to its terminal before it ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How the command's standard streams travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +45,28 @@ pub(super) enum Streams {
     AsMessages,
     /// Not at all: the command has this program's own.
     AsTheyAre,
+    /// Through a terminal that the command has for itself.
+    OwnTerminal,
+}
+
+impl From<Here> for Streams {
+    fn from(here: Here) -> Self {
+        match here {
+            Here::AsTheyAre => Self::AsTheyAre,
+            Here::OwnTerminal => Self::OwnTerminal,
+        }
+    }
+}
+
+/// Which streams a command gets that is not given them as messages.
+///
+/// # Errors
+/// If it would get a terminal that is not this program's to give.
+pub(super) fn here(own_terminal: bool) -> Result<Here, Failure> {
+    if own_terminal {
+        return Ok(Here::OwnTerminal);
+    }
+    terminals_may_be_given().map(|()| Here::AsTheyAre)
 }
 
 /// Stays with a run. The outcome, or the exit code for an end that has none because nobody reads the output any more.
@@ -71,8 +80,11 @@ pub(super) async fn to_the_end(
     let input = running.input();
     let feeding = (streams == Streams::AsMessages).then(|| tokio::spawn(feed(read_stdin(), input.clone())));
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
+    let driven = running.take_terminal().map(|coming| (Arc::new(Driven::new()), coming));
+    let own = driven.as_ref().map(|(own, _)| Arc::clone(own));
+    let mut driving = driven.map(|(own, coming)| tokio::spawn(async move { own.drive(coming, read_stdin()).await }));
     // Beside the loop, so that signals get through while nobody reads the output.
-    let forwarding = tokio::spawn(forward(signals, input, streams));
+    let forwarding = tokio::spawn(signals::forward(signals, input, streams, own.clone()));
     let outcome = loop {
         match running.next().await? {
             Some(Event::Stdout(bytes)) => {
@@ -94,6 +106,21 @@ pub(super) async fn to_the_end(
         feeding.abort();
     }
     drop(terminal);
+    if let Some(driving) = &mut driving {
+        // What the command has written last is still under way.
+        let last = tokio::time::timeout(LAST_WORDS, &mut *driving).await;
+        driving.abort();
+        match last {
+            Ok(Ok(Err(error))) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Err(BROKEN_PIPE)),
+            Ok(Ok(Err(error))) if !matches!(outcome.end, End::NotStarted(_)) => {
+                tell(&format!("the command's terminal was lost: {error}"));
+            }
+            _ => {}
+        }
+    }
+    if let Some(own) = own {
+        own.give_back();
+    }
     say(&outcome, streams);
     Ok(Ok(outcome))
 }
@@ -178,108 +205,6 @@ fn closed(error: &io::Error) -> Result<u8, Failure> {
     Ok(FAILED)
 }
 
-/// Passes signals on. Whoever interrupts again and again no longer wants to wait: the end of this program ends the command.
-/// A command that has the terminal itself decides that alone; when the terminal stops it, this program stops beside it.
-async fn forward(mut signals: Signals, input: Input, streams: Streams) {
-    let mut interrupts = 0;
-    loop {
-        let number = signals.next().await;
-        if number == raw(Number::TSTP) {
-            if !somebody_could_continue_us() {
-                continue;
-            }
-            stand_still(&mut signals, &input, streams).await;
-            continue;
-        }
-        if [2, 15].contains(&number) && streams == Streams::AsMessages {
-            interrupts += 1;
-        }
-        if interrupts > IMPATIENT {
-            std::process::exit(code_of_signal(number).into());
-        }
-        // The queue is full only if the host takes nothing any more; then one signal less makes no difference.
-        let _ = input.signal(number).now_or_never();
-    }
-}
-
-/// Stops the command and this program until somebody continues it; where the command has the terminal, until that is in the
-/// foreground. A command that goes on in the background could read what the person types for others: it does not belong to this
-/// terminal, so the kernel would not stop it. Only who ends it meanwhile (`kill %1`) makes it run for a while, so that it can obey.
-async fn stand_still(signals: &mut Signals, input: &Input, streams: Streams) {
-    loop {
-        // A group without a shell ignores the terminal's own signal. Queued is not sent, and this program sends nothing while it
-        // is stopped.
-        let _ = input.signal_surely(raw(Number::STOP), UNDER_WAY).await;
-        let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
-        // Another thread may take the signal first; and some shells continue a job before they give it the terminal.
-        let ending = tokio::time::timeout(SETTLED, signals.ending()).await.ok();
-        let ours = streams == Streams::AsMessages || has_terminals_to_itself();
-        if let Some(number) = ending {
-            let _ = input.signal(number).await;
-        }
-        if ours || ending.is_some() {
-            let _ = input.signal(raw(Number::CONT)).await;
-        }
-        if ours {
-            return;
-        }
-        if ending.is_some() {
-            // Its end ends this program.
-            tokio::time::sleep(TO_OBEY).await;
-        }
-    }
-}
-
-/// Refuses to give a command a terminal that is not this program's to give: one in whose foreground it is not.
-///
-/// # Errors
-/// What to do about it.
-pub(super) fn terminals_may_be_given() -> Result<(), Failure> {
-    if has_terminals_to_itself() {
-        return Ok(());
-    }
-    let text =
-        "the command would have a terminal in whose foreground this program is not, and could read what is typed there";
-    Err(Failure::text(text).with_help("bring it to the foreground, or redirect input and output"))
-}
-
-/// Whether this program is in the foreground of each terminal that is one of its standard streams.
-fn has_terminals_to_itself() -> bool {
-    let ours = nix::unistd::getpgrp();
-    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-    [input.as_fd(), output.as_fd(), errors.as_fd()]
-        .into_iter()
-        .filter(|stream| termios::isatty(stream))
-        .all(|terminal| termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == ours.as_raw()))
-}
-
-/// How the terminal was before a command had it.
-struct Terminal(Option<Termios>);
-
-impl Terminal {
-    /// Looks at it, if all three standard streams are terminals: in a pipeline it may be another program, such as a pager, that
-    /// changes it.
-    fn remember() -> Self {
-        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-        let all = [input.as_fd(), output.as_fd(), errors.as_fd()]
-            .iter()
-            .all(termios::isatty);
-        Self(all.then(|| termios::tcgetattr(&input).ok()).flatten())
-    }
-}
-
-impl Drop for Terminal {
-    /// Makes it what it was: a command that was killed, or wanted it so, leaves no terminal without echo. In the background it is
-    /// somebody else's.
-    fn drop(&mut self) {
-        if let Some(before) = &self.0
-            && has_terminals_to_itself()
-        {
-            let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Now, before);
-        }
-    }
-}
-
 /// Standard input in parts, read by a thread of its own: a read from a terminal cannot be called off. An empty part is the
 /// end.
 fn read_stdin() -> mpsc::Receiver<Vec<u8>> {
@@ -314,87 +239,6 @@ async fn feed(mut parts: mpsc::Receiver<Vec<u8>>, input: Input) {
         }
     }
     let _ = input.close().await;
-}
-
-/// The signals that are passed on.
-pub(super) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-    quit: Signal,
-    window: Signal,
-    first: Signal,
-    second: Signal,
-    stop: Signal,
-}
-
-impl Signals {
-    /// Catches them from now on.
-    ///
-    /// # Errors
-    /// If the system does not let it.
-    pub(super) fn new() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|cause| Failure::io("cannot listen to signals", cause));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
-            quit: listen(SignalKind::quit())?,
-            window: listen(SignalKind::window_change())?,
-            first: listen(SignalKind::user_defined1())?,
-            second: listen(SignalKind::user_defined2())?,
-            stop: listen(SignalKind::from_raw(Number::TSTP.as_raw()))?,
-        })
-    }
-
-    /// The number of the next signal that asks a program to end. Others wait.
-    async fn ending(&mut self) -> u32 {
-        let kind = tokio::select! {
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-            _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = self.hangup.recv() => SignalKind::hangup(),
-            _ = self.quit.recv() => SignalKind::quit(),
-        };
-        number(kind)
-    }
-
-    /// The number of the next signal.
-    async fn next(&mut self) -> u32 {
-        let kind = tokio::select! {
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-            _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = self.hangup.recv() => SignalKind::hangup(),
-            _ = self.quit.recv() => SignalKind::quit(),
-            _ = self.window.recv() => SignalKind::window_change(),
-            _ = self.first.recv() => SignalKind::user_defined1(),
-            _ = self.second.recv() => SignalKind::user_defined2(),
-            _ = self.stop.recv() => SignalKind::from_raw(Number::TSTP.as_raw()),
-        };
-        number(kind)
-    }
-}
-
-fn number(kind: SignalKind) -> u32 {
-    u32::try_from(kind.as_raw_value()).unwrap_or_default()
-}
-
-/// Whether this process belongs to a job of a shell. Otherwise nobody would wake it up again, and it ignores a stop, as the kernel
-/// would.
-///
-/// A session or group that began outside of this process namespace has the number 0, which rustix does not allow for. Two
-/// zeros are the same one: who leaves it for another gets a number.
-fn somebody_could_continue_us() -> bool {
-    use nix::unistd::{getpgid, getpgrp, getppid, getsid};
-
-    let parent = getppid();
-    let same_session = getsid(Some(parent)).is_ok_and(|theirs| getsid(None).is_ok_and(|ours| theirs == ours));
-    // Nobody's child: the parent is outside as well.
-    let is_here = parent.as_raw() > 0;
-    is_here && same_session && getpgid(Some(parent)).is_ok_and(|theirs| theirs != getpgrp())
-}
-
-fn raw(number: Number) -> u32 {
-    number.as_raw().unsigned_abs()
 }
 
 #[cfg(test)]

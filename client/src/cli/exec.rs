@@ -11,7 +11,7 @@ use portcullis_client::{CallError, Host, HostOptions, host::RunError};
 
 use super::{
     args::HostArgs,
-    attend::{self, Signals, Streams},
+    attend::{self, Signals},
     decide,
     failure::Failure,
     run::{FAILED, NOT_ALLOWED},
@@ -29,6 +29,10 @@ use super::{
     expired, unknown, for another command or folder) or the program cannot be executed, 125 portcullis itself failed, 2 wrong usage."
 )]
 pub(crate) struct ExecArgs {
+    /// Give the command a terminal of its own, connected with these streams: for programs that want one where there is none, and
+    /// for shells inside, which then have job control.
+    #[arg(short, long)]
+    tty: bool,
     /// The ticket's handle, as `portcullis decide --ticket` or a hook gives it: `pt_…`.
     #[arg(long, value_name = "TICKET")]
     ticket: String,
@@ -39,10 +43,13 @@ pub(crate) struct ExecArgs {
 
 pub(crate) async fn main(command: &ExecArgs, host: &HostArgs) -> Result<u8, Failure> {
     let argv = decide::words(&command.argv)?;
-    if let Err(failure) = attend::terminals_may_be_given() {
-        failure.show();
-        return Ok(FAILED);
-    }
+    let here = match attend::here(command.tty) {
+        Ok(here) => here,
+        Err(failure) => {
+            failure.show();
+            return Ok(FAILED);
+        }
+    };
     let cwd =
         std::env::current_dir().map_err(|cause| Failure::io("cannot tell what the current directory is", cause))?;
     let cwd = session::text(cwd)?;
@@ -50,7 +57,7 @@ pub(crate) async fn main(command: &ExecArgs, host: &HostArgs) -> Result<u8, Fail
     // Signals are caught before the command starts, so that none ends this program and leaves the command behind.
     let signals = Signals::new()?;
     let running = host
-        .redeem(command.ticket.clone(), argv, cwd, std::env::vars_os())
+        .redeem(command.ticket.clone(), argv, cwd, std::env::vars_os(), here)
         .await;
     let running = match running {
         Ok(running) => running,
@@ -63,7 +70,7 @@ pub(crate) async fn main(command: &ExecArgs, host: &HostArgs) -> Result<u8, Fail
             return Ok(FAILED);
         }
     };
-    let ended = attend::to_the_end(running, signals, Streams::AsTheyAre, |_| {}).await?;
+    let ended = attend::to_the_end(running, signals, here.into(), |_| {}).await?;
     Ok(match ended {
         Ok(outcome) => attend::end_as(&outcome),
         Err(code) => code,

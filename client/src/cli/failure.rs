@@ -222,6 +222,7 @@ impl From<RunError> for Failure {
         match error {
             RunError::Connect(error) => error.into(),
             RunError::Call(error) => error.into(),
+            RunError::Terminal(cause) => Self::io("cannot make a socket for the command's terminal", cause),
         }
     }
 }

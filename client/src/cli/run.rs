@@ -3,7 +3,7 @@
 //! Bytes pass through in both directions without being collected: a slow reader slows the command, a command that does not
 //! read slows whoever writes to it.
 
-use portcullis_client::{Host, HostOptions, Question, Running};
+use portcullis_client::{Host, HostOptions, Question, Running, run::Here};
 use portcullis_policy::{redact, shell};
 
 use super::{
@@ -37,8 +37,15 @@ pub(crate) async fn main(command: &RunArgs, host: &HostArgs) -> Result<u8, Failu
     };
     // Signals are caught before the command starts, so that none ends this program and leaves the command behind.
     let signals = Signals::new()?;
-    let running: Running = host.run(permit, std::env::vars_os()).await?;
-    let ended = attend::to_the_end(running, signals, Streams::AsMessages, |_| {}).await?;
+    let (running, streams): (Running, Streams) = if command.tty {
+        let running = host
+            .run_here(permit, std::env::vars_os(), false, Here::OwnTerminal)
+            .await?;
+        (running, Streams::OwnTerminal)
+    } else {
+        (host.run(permit, std::env::vars_os()).await?, Streams::AsMessages)
+    };
+    let ended = attend::to_the_end(running, signals, streams, |_| {}).await?;
     Ok(match ended {
         Ok(outcome) => {
             let code = attend::code(&outcome);

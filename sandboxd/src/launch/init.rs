@@ -19,7 +19,7 @@ use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 use super::filter::Reports;
 use super::filter::refused::{self, Tally};
 use super::spec::{Event, Exited, NotExecuted, Refused, RefusedCall, RefusedCalls, Running, Spec, write_report};
-use super::{StepFailed, filter, identity, landlock, limits, mounts, network, streams};
+use super::{StepFailed, filter, identity, landlock, limits, mounts, network, streams, terminal};
 use crate::sys::notify::{self, Answer};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
 use crate::sys::{fds, net, seccomp, signals};
@@ -133,6 +133,9 @@ fn set_up(
     let layout = spec.layout.clone().unwrap_or_default();
     let writable = mounts::build(&layout)?;
     let _ = rustix::process::umask(umask);
+    if spec.own_terminal {
+        terminal::give(alive.as_fd())?;
+    }
     streams::confine(&mounts::paths(&layout.read_write))?;
     let cwd = Path::new(OsStr::from_bytes(&spec.cwd));
     std::env::set_current_dir(cwd)
@@ -310,8 +313,13 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
 
 /// Tries the candidates in turn. Returns the error number if none can be executed.
 fn become_command(programs: &[CString], argv: &[CString], environment: &[CString], spec: &Spec) -> i32 {
-    // A session of its own: no controlling terminal to push input into, and one group to signal.
+    // A session of its own: one group to signal, and no controlling terminal to push input into but one of its own.
     if let Err(error) = rustix::process::setsid() {
+        return error.raw_os_error();
+    }
+    if spec.own_terminal
+        && let Err(error) = rustix::process::ioctl_tiocsctty(std::io::stdin())
+    {
         return error.raw_os_error();
     }
     // No core files; and 1 rather than 0, as the kernel starts a handler outside the sandbox even at 0.

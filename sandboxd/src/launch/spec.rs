@@ -54,6 +54,9 @@ pub struct Spec {
     /// Start without Landlock if the kernel has none, and nothing else is missing.
     #[prost(bool, tag = "12")]
     pub accept_without_landlock: bool,
+    /// The command gets a terminal of its own, see [`super::terminal`].
+    #[prost(bool, tag = "13")]
+    pub own_terminal: bool,
 }
 
 /// What the kernel bounds by process. 0 = as it was.

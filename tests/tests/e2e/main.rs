@@ -28,6 +28,7 @@ mod sandbox;
 mod sandbox_cases;
 mod sandbox_choice;
 mod secrets;
+mod terminals;
 mod tickets;
 mod tls;
 mod trials;

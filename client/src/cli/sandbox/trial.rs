@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{
     args::{Format, HostArgs, PlaceArgs, duration},
-    attend::{self, Signals, Streams, tell},
+    attend::{self, Signals, tell},
     decide,
     failure::Failure,
     faults, files, run, session,
@@ -66,6 +66,10 @@ pub(crate) struct TrialArgs {
     /// Say what was set up, before the command, and what was refused, after it.
     #[arg(long)]
     debug: bool,
+    /// Give the command a terminal of its own, connected with these streams: for programs that want one where there is none, and
+    /// for shells inside, which then have job control.
+    #[arg(short, long)]
+    tty: bool,
     /// Longest run, such as 90s, 5m or 1h.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
@@ -79,10 +83,13 @@ pub(crate) struct TrialArgs {
 
 pub(super) async fn main(command: &TrialArgs, host: &HostArgs) -> Result<u8, Failure> {
     let argv = decide::words(&command.argv)?;
-    if let Err(failure) = attend::terminals_may_be_given() {
-        failure.show();
-        return Ok(run::FAILED);
-    }
+    let here = match attend::here(command.tty) {
+        Ok(here) => here,
+        Err(failure) => {
+            failure.show();
+            return Ok(run::FAILED);
+        }
+    };
     let place = PlaceArgs {
         cwd: None,
         workspace: command.workspace.clone(),
@@ -108,13 +115,13 @@ pub(super) async fn main(command: &TrialArgs, host: &HostArgs) -> Result<u8, Fai
     }
     // Signals are caught before the command starts, so that none ends this program and leaves the command behind.
     let signals = Signals::new()?;
-    let running = host.run_here(permit, std::env::vars_os(), command.debug).await?;
+    let running = host.run_here(permit, std::env::vars_os(), command.debug, here).await?;
     let tell_start = |started: &Started| {
         if let Some(report) = &report {
             report.started(started);
         }
     };
-    let ended = attend::to_the_end(running, signals, Streams::AsTheyAre, tell_start).await?;
+    let ended = attend::to_the_end(running, signals, here.into(), tell_start).await?;
     Ok(match ended {
         Ok(outcome) => {
             if let Some(report) = &report {

@@ -1,0 +1,248 @@
+//! Terminals: this program's own, and one that a command gets for itself.
+//!
+//! A command's own terminal lies in its sandbox. This program has the controlling side and connects it with its own standard
+//! streams: bytes one way and the other, the size, and this terminal in raw mode meanwhile, so that what is typed is the command's
+//! to interpret.
+
+use std::{
+    io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use portcullis_client::terminal::Coming;
+use rustix::{
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+    io::Errno,
+    termios::{self, SpecialCodeIndex, Termios, Winsize},
+};
+use tokio::{
+    io::{AsyncWriteExt as _, unix::AsyncFd},
+    sync::mpsc,
+};
+
+use crate::cli::failure::Failure;
+
+/// The size of a terminal whose person has none: what programs assume.
+const USUAL: Winsize = Winsize {
+    ws_row: 24,
+    ws_col: 80,
+    ws_xpixel: 0,
+    ws_ypixel: 0,
+};
+
+/// Bytes that are read at once.
+const PART: usize = 16 * 1024;
+
+/// Refuses to give a command a terminal that is not this program's to give: one in whose foreground it is not.
+///
+/// # Errors
+/// What to do about it.
+pub(crate) fn terminals_may_be_given() -> Result<(), Failure> {
+    if has_terminals_to_itself() {
+        return Ok(());
+    }
+    let text =
+        "the command would have a terminal in whose foreground this program is not, and could read what is typed there";
+    Err(Failure::text(text).with_help("bring it to the foreground, or redirect input and output"))
+}
+
+/// Whether this program is in the foreground of each terminal that is one of its standard streams.
+pub(super) fn has_terminals_to_itself() -> bool {
+    let ours = nix::unistd::getpgrp();
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    [input.as_fd(), output.as_fd(), errors.as_fd()]
+        .into_iter()
+        .filter(|stream| termios::isatty(stream))
+        .all(|terminal| termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == ours.as_raw()))
+}
+
+/// How the terminal was before a command had it.
+pub(super) struct Terminal(Option<Termios>);
+
+impl Terminal {
+    /// Looks at it, if all three standard streams are terminals: in a pipeline it may be another program, such as a pager, that
+    /// changes it.
+    pub(super) fn remember() -> Self {
+        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+        let all = [input.as_fd(), output.as_fd(), errors.as_fd()]
+            .iter()
+            .all(termios::isatty);
+        Self(all.then(|| termios::tcgetattr(&input).ok()).flatten())
+    }
+}
+
+impl Drop for Terminal {
+    /// Makes it what it was: a command that was killed, or wanted it so, leaves no terminal without echo. In the background it is
+    /// somebody else's.
+    fn drop(&mut self) {
+        if let Some(before) = &self.0
+            && has_terminals_to_itself()
+        {
+            let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Now, before);
+        }
+    }
+}
+
+/// The controlling side of a command's terminal, shared by what copies and what hears signals.
+#[derive(Debug, Default)]
+pub(super) struct Driven {
+    controlling: Mutex<Option<Arc<Side>>>,
+    /// How this program's own terminal was, if its standard input is one.
+    before: Option<Termios>,
+}
+
+/// A descriptor that tokio can wait for.
+#[derive(Debug)]
+struct Side(OwnedFd);
+
+impl AsRawFd for Side {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl AsFd for Side {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Driven {
+    /// Nothing to drive yet. Looks at this program's own terminal.
+    pub(super) fn new() -> Self {
+        let input = io::stdin();
+        let before = termios::isatty(&input)
+            .then(|| termios::tcgetattr(&input).ok())
+            .flatten();
+        Self {
+            controlling: Mutex::default(),
+            before,
+        }
+    }
+
+    fn side(&self) -> Option<Arc<Side>> {
+        self.controlling.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes the command's terminal as large as this one.
+    pub(super) fn resize(&self) {
+        if let Some(side) = self.side() {
+            let _ = termios::tcsetwinsize(side.as_fd(), size());
+        }
+    }
+
+    /// Has what is typed here reach the command as it is. Not from the background: the terminal is somebody else's then.
+    pub(super) fn take_over(&self) {
+        if let (Some(before), true) = (&self.before, has_terminals_to_itself()) {
+            let mut raw = before.clone();
+            raw.make_raw();
+            let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Drain, &raw);
+        }
+    }
+
+    /// Makes this program's own terminal what it was.
+    pub(super) fn give_back(&self) {
+        if let (Some(before), true) = (&self.before, has_terminals_to_itself()) {
+            let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Drain, before);
+        }
+    }
+
+    /// Takes the terminal that comes, sets it up, and copies until nobody inside has it any more. `input` is this program's
+    /// standard input in parts; an empty part is its end.
+    ///
+    /// # Errors
+    /// If no terminal comes, or it cannot be set up or written out.
+    pub(super) async fn drive(&self, coming: Coming, input: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+        let (controlling, waiting) = coming.arrive().await?;
+        let flags = fcntl_getfl(&controlling)?;
+        fcntl_setfl(&controlling, flags | OFlags::NONBLOCK)?;
+        let side = Arc::new(Side(controlling));
+        termios::tcsetwinsize(side.as_fd(), size())?;
+        // Set from the controlling side, modes are those of the terminal.
+        if let Some(before) = &self.before {
+            termios::tcsetattr(side.as_fd(), termios::OptionalActions::Now, before)?;
+        }
+        *self.controlling.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&side));
+        // It may have changed before there was anything to tell of it.
+        self.resize();
+        self.take_over();
+        waiting.go().await?;
+        let side = AsyncFd::new(side)?;
+        tokio::select! {
+            written = write_out(&side) => written,
+            never = type_in(&side, input) => never,
+        }
+    }
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// The size of this program's own terminal.
+fn size() -> Winsize {
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    [output.as_fd(), input.as_fd(), errors.as_fd()]
+        .into_iter()
+        .find_map(|stream| termios::tcgetwinsize(stream).ok())
+        .filter(|size| size.ws_row > 0 && size.ws_col > 0)
+        .unwrap_or(USUAL)
+}
+
+/// What the command writes, to standard output, until its terminal is closed.
+async fn write_out(side: &AsyncFd<Arc<Side>>) -> io::Result<()> {
+    let mut out = tokio::io::stdout();
+    let mut buffer = vec![0_u8; PART];
+    loop {
+        let mut ready = side.readable().await?;
+        let read = ready.try_io(|side| Ok(rustix::io::read(side.get_ref(), &mut buffer)?));
+        match read {
+            Err(_would_block) => {}
+            // The kernel's word for a terminal that nobody has open any more.
+            Ok(Err(error)) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => return Ok(()),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(0)) => return Ok(()),
+            Ok(Ok(count)) => {
+                out.write_all(buffer.get(..count).unwrap_or_default()).await?;
+                out.flush().await?;
+            }
+        }
+    }
+}
+
+/// What comes on standard input, to the command's terminal. Never returns: the command's end is not here. An end of input is
+/// typed, as a person would.
+async fn type_in(side: &AsyncFd<Arc<Side>>, mut input: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+    let mut line_ended = true;
+    while let Some(part) = input.recv().await {
+        if part.is_empty() {
+            break;
+        }
+        line_ended = part.ends_with(b"\n");
+        type_all(side, &part).await;
+    }
+    if let Ok(modes) = termios::tcgetattr(side.get_ref()) {
+        let end = modes.special_codes[SpecialCodeIndex::VEOF];
+        // In the middle of a line the first one only sends what there is of it.
+        let times = if line_ended { 1 } else { 2 };
+        type_all(side, &vec![end; times]).await;
+    }
+    std::future::pending().await
+}
+
+/// Types as fast as the terminal takes it. What it does not take any more is nobody's.
+async fn type_all(side: &AsyncFd<Arc<Side>>, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let Ok(mut ready) = side.writable().await else { return };
+        match ready.try_io(|side| Ok(rustix::io::write(side.get_ref(), bytes)?)) {
+            Ok(Ok(count)) => bytes = bytes.get(count..).unwrap_or_default(),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Err(_)) => return,
+            Err(_would_block) => {}
+        }
+    }
+}
