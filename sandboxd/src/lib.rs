@@ -14,6 +14,7 @@ pub mod keys;
 pub mod launch;
 pub mod ledger;
 pub mod limits;
+pub mod listing;
 pub mod mcp;
 pub mod network;
 pub mod places;

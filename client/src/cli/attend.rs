@@ -35,6 +35,9 @@ const BROKEN_PIPE: u8 = 128 + 13;
 /// Exit code: there is no such program.
 const NO_SUCH_PROGRAM: u8 = 127;
 
+/// How often it is looked whether this program has come to the foreground of its terminal.
+const BEHIND: Duration = Duration::from_millis(100);
+
 /// Longest wait for what a command has written to its terminal before it ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -78,11 +81,15 @@ pub(super) async fn to_the_end(
 ) -> Result<Result<Outcome, u8>, Failure> {
     let terminal = (streams == Streams::AsTheyAre).then(Terminal::remember);
     let input = running.input();
-    let feeding = (streams == Streams::AsMessages).then(|| tokio::spawn(feed(read_stdin(), input.clone())));
+    let feeding = (streams == Streams::AsMessages).then(|| tokio::spawn(feed(read_stdin(|| {}), input.clone())));
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
     let driven = running.take_terminal().map(|coming| (Arc::new(Driven::new()), coming));
     let own = driven.as_ref().map(|(own, _)| Arc::clone(own));
-    let mut driving = driven.map(|(own, coming)| tokio::spawn(async move { own.drive(coming, read_stdin()).await }));
+    let mut driving = driven.map(|(own, coming)| {
+        let foreground = Arc::clone(&own);
+        let input = read_stdin(move || foreground.take_over());
+        tokio::spawn(async move { own.drive(coming, input).await })
+    });
     // Beside the loop, so that signals get through while nobody reads the output.
     let forwarding = tokio::spawn(signals::forward(signals, input, streams, own.clone()));
     let outcome = loop {
@@ -207,12 +214,24 @@ fn closed(error: &io::Error) -> Result<u8, Failure> {
 
 /// Standard input in parts, read by a thread of its own: a read from a terminal cannot be called off. An empty part is the
 /// end.
-fn read_stdin() -> mpsc::Receiver<Vec<u8>> {
+///
+/// From the background it does not read: the kernel would stop this program, and with it a command that needs no input.
+/// `foreground` is called when it has got there.
+fn read_stdin(foreground: impl Fn() + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
     let (parts, queue) = mpsc::channel(1);
     let spawned = thread::Builder::new().spawn(move || {
         let mut input = io::stdin().lock();
         let mut buffer = vec![0_u8; MAX_INPUT_BYTES];
         loop {
+            if terminal::is_behind(&input) {
+                while terminal::is_behind(&input) {
+                    if parts.is_closed() {
+                        return;
+                    }
+                    thread::sleep(BEHIND);
+                }
+                foreground();
+            }
             let count = match input.read(&mut buffer) {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -6,7 +6,6 @@
 //! what was not looked through in time is said to be incomplete, and the engine asks then.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use portcullis_policy::facts::TreeNeeded;
 use portcullis_proto::v1::{LinkFact, PathKind, TreeFact};
 
 use super::resolve;
+use crate::listing::{self, Kind};
 
 /// Most entries that are looked at for one call: half a second with a warm cache.
 const MAX_ENTRIES: usize = 200_000;
@@ -51,40 +51,34 @@ fn tree(wanted: &TreeNeeded, until: Instant, left: &mut usize) -> TreeFact {
     // Each folder really, and as the call names it.
     let mut open: Vec<(PathBuf, PathBuf)> = vec![(start.path, named.to_path_buf())];
     while let Some((real, named)) = open.pop() {
-        let Ok(entries) = fs::read_dir(&real) else {
+        let Ok(listing) = listing::list(&real, *left) else {
             // What we may not list, a command of the same user may not list either; of another user it is not known.
             fact.complete = false;
             continue;
         };
-        for entry in entries {
-            if *left == 0 || Instant::now() > until {
-                fact.complete = false;
-                break;
-            }
-            *left -= 1;
-            let Ok(entry) = entry else {
-                fact.complete = false;
-                continue;
-            };
-            let Ok(name) = entry.file_name().into_string() else {
+        *left = left.saturating_sub(listing.len());
+        fact.complete &= listing.complete;
+        for (name, kind) in listing.iter() {
+            let path = real.join(name);
+            let Some(name) = name.to_str().map(str::to_owned) else {
                 // A name that is not text meets no pattern; but what lies below it might.
                 fact.complete = false;
                 continue;
             };
-            let Ok(kind) = entry.file_type() else {
+            if kind == Kind::Unknown {
                 fact.complete = false;
                 continue;
-            };
+            }
             let at = named.join(&name);
-            if kind.is_dir() {
+            if kind == Kind::Folder {
                 if wanted.deep {
-                    open.push((entry.path(), at));
+                    open.push((path, at));
                 }
                 folders.insert(name);
                 continue;
             }
-            if kind.is_symlink() {
-                link(&mut fact, &entry.path(), &at);
+            if kind == Kind::Link {
+                link(&mut fact, &path, &at);
             }
             files.insert(name);
         }
@@ -115,6 +109,7 @@ fn link(fact: &mut TreeFact, real: &Path, named: &Path) {
 mod tests {
     use super::*;
     use portcullis_policy::AbsPath;
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     fn look(folder: &Path, deep: bool) -> TreeFact {

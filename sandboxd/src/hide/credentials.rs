@@ -13,6 +13,7 @@ use portcullis_policy::sandbox::{Hidden, begins_as_key, hidden_places, is_named_
 
 use super::walk::{Next, Start, walk};
 use super::{Found, Person, contains_root, is_kernels};
+use crate::listing::Kind;
 
 /// Most names that are looked at for keys in one folder.
 const MAX_NAMES: usize = 4_096;
@@ -111,12 +112,12 @@ fn keys_below(folder: &Path, revealed: &[PathBuf], found: &mut Found) {
     };
     let mut left = MAX_NAMES;
     let (mut keys, mut closed) = (Vec::new(), Vec::new());
-    let mut visit = |entry: &fs::DirEntry, path: &Path| {
+    let mut visit = |_: &OsStr, kind: Kind, path: &Path| {
         if left == 0 {
             return Next::Stop;
         }
         left -= 1;
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        if kind == Kind::Folder {
             return Next::On;
         }
         if let Ok(real) = path.canonicalize()

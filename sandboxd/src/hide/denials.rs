@@ -5,7 +5,6 @@
 //! folders only: to walk every disk before every command would take longer than people wait. The decision, which compares
 //! what a command names, is not bound by that.
 
-use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 use portcullis_policy::AbsPath;
@@ -15,6 +14,7 @@ use portcullis_proto::v1;
 
 use super::walk::{Budget, Next, Start, walk};
 use super::{Found, MAX_MASKS, Person, is_kernels, outermost};
+use crate::listing::Kind;
 use crate::prepare::Unpreparable;
 use crate::protect::is_within;
 
@@ -206,7 +206,7 @@ impl Search {
         let mut closed = Vec::new();
         let complete = walk(
             start,
-            &mut |entry, path| self.visit(entry, path, start, &real_start),
+            &mut |_, kind, path| self.visit(kind, path, start, &real_start),
             &mut |path| {
                 closed.push(path);
             },
@@ -225,15 +225,13 @@ impl Search {
         }
     }
 
-    fn visit(&mut self, entry: &DirEntry, path: &Path, start: &Start, real_start: &Path) -> Next {
+    fn visit(&mut self, kind: Kind, path: &Path, start: &Start, real_start: &Path) -> Next {
         let twice = 1 + usize::from(start.path != real_start);
         // Up to one more than can be hidden, so that it is known that there are too many.
         if !self.budget.take(self.denials.len() * twice + 1) || self.found.masked.len() > MAX_MASKS {
             return Next::Stop;
         }
-        let kind = entry.file_type();
-        let is_link = kind.as_ref().is_ok_and(std::fs::FileType::is_symlink);
-        let is_folder = kind.as_ref().is_ok_and(std::fs::FileType::is_dir);
+        let (is_link, is_folder) = (kind == Kind::Link, kind == Kind::Folder);
         let mut spellings = vec![abs(path)];
         let below = path.strip_prefix(&start.path).map(|below| real_start.join(below));
         let real = below.unwrap_or_else(|_| path.to_path_buf());

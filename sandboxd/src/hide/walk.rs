@@ -1,15 +1,20 @@
 //! Walks folders for what is to be hidden: names only, no file opened, no link followed into a folder, all of it bounded.
 
 use std::collections::HashSet;
-use std::fs::{self, DirEntry};
+use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Found, is_kernels};
+use crate::listing::{self, Kind};
 use crate::protect::scan::is_loose_objects;
 
 /// Most comparisons of a name with a pattern, and most names, in one preparation: about three seconds.
 const MAX_STEPS: usize = 20_000_000;
+
+/// Most entries of one folder.
+const MAX_IN_FOLDER: usize = 1_000_000;
 
 /// What is left of the work that may be done.
 #[derive(Debug)]
@@ -53,7 +58,7 @@ pub(super) struct Start {
 /// looked at.
 pub(super) fn walk(
     start: &Start,
-    visit: &mut dyn FnMut(&DirEntry, &Path) -> Next,
+    visit: &mut dyn FnMut(&OsStr, Kind, &Path) -> Next,
     closed: &mut dyn FnMut(PathBuf),
 ) -> bool {
     let mut open = vec![(start.path.clone(), start.depth)];
@@ -62,8 +67,8 @@ pub(super) fn walk(
         if depth == Some(0) || is_kernels(&folder) {
             continue;
         }
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
+        let listing = match listing::list(&folder, MAX_IN_FOLDER) {
+            Ok(listing) => listing,
             Err(_) => {
                 if can_be_reached(&folder) {
                     closed(folder);
@@ -71,18 +76,14 @@ pub(super) fn walk(
                 continue;
             }
         };
-        for entry in entries {
-            let Ok(entry) = entry else {
-                complete = false;
-                continue;
-            };
-            let path = entry.path();
-            match visit(&entry, &path) {
+        complete &= listing.complete;
+        for (name, kind) in listing.iter() {
+            let path = folder.join(name);
+            match visit(name, kind, &path) {
                 Next::Stop => return false,
                 Next::Done => {}
                 Next::On => {
-                    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                    if is_folder && !is_loose_objects(&folder, &entry.file_name()) {
+                    if kind == Kind::Folder && !is_loose_objects(&folder, name) {
                         open.push((path, depth.map(|depth| depth - 1)));
                     }
                 }
@@ -128,15 +129,15 @@ pub(super) fn other_names(masked: &[PathBuf], folders: &[PathBuf], budget: &mut 
             path: folder.clone(),
             depth: None,
         };
-        let mut visit = |entry: &DirEntry, path: &Path| {
+        let mut visit = |_: &OsStr, kind: Kind, path: &Path| {
             if !budget.take(1) {
                 return Next::Stop;
             }
-            let same = |entry: &DirEntry| {
-                let file = entry.metadata().ok().filter(fs::Metadata::is_file);
+            let same = || {
+                let file = path.symlink_metadata().ok().filter(fs::Metadata::is_file);
                 file.is_some_and(|file| linked.contains(&(file.dev(), file.ino())))
             };
-            if same(entry) {
+            if matches!(kind, Kind::Other | Kind::Unknown) && same() {
                 found.masked.push(path.to_path_buf());
             }
             Next::On

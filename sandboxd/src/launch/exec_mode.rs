@@ -214,6 +214,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         layout: Some(prepared.layout),
         accept_partial: false,
         accept_without_landlock: profile.accept_without_landlock,
+        own_terminal: false,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,
         filtered_network: prepared.network.is_some(),

@@ -32,11 +32,10 @@ const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 pub fn give(alive: impl AsFd) -> Result<(), StepFailed> {
     let fault = |what: &'static str| move |error: io::Error| StepFailed::new(STEP, what, error);
     let (controlling, terminal) = make().map_err(fault("making a terminal"))?;
-    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    let input = io::stdin();
     send(input.as_fd(), controlling.as_fd()).map_err(fault("sending its controlling side"))?;
     drop(controlling);
     wait(input.as_fd(), alive.as_fd()).map_err(fault("waiting until it is set up"))?;
-    drop((input, output, errors));
     rustix::stdio::dup2_stdin(&terminal)
         .and_then(|()| rustix::stdio::dup2_stdout(&terminal))
         .and_then(|()| rustix::stdio::dup2_stderr(&terminal))

@@ -4,10 +4,11 @@
 //! `commondir`), whatever its name, or anything called `.git`.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::listing::{self, Kind};
 
 /// Most directory entries that are looked at in one scan.
 const MAX_ENTRIES: usize = 2_000_000;
@@ -79,7 +80,7 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut
     let mut complete = true;
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else {
+        let Ok(listing) = listing::list(&folder, *budget) else {
             // Nobody inside can do more than this user: what cannot be entered cannot be reached. What can be entered but not
             // listed may hold a name that is known.
             let flags = rustix::fs::AtFlags::EACCESS;
@@ -94,17 +95,11 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut
         let of_objects = is_object_store(&folder);
         let mut folders = Vec::new();
         let (mut head, mut objects, mut common) = (false, false, false);
-        for entry in entries {
-            if *budget == 0 {
-                return false;
-            }
-            *budget -= 1;
-            let Ok(entry) = entry else {
-                complete = false;
-                continue;
-            };
-            let (name, kind) = (entry.file_name(), entry.file_type());
-            let is_dir = kind.as_ref().is_ok_and(fs::FileType::is_dir);
+        *budget = budget.saturating_sub(listing.len());
+        complete &= listing.complete;
+        for (name, kind) in listing.iter() {
+            complete &= kind != Kind::Unknown;
+            let is_dir = kind == Kind::Folder;
             match name.to_str() {
                 Some("HEAD") => head = true,
                 Some("objects") => objects = true,
@@ -116,15 +111,15 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut
                     });
                     if !is_dir {
                         anchors.push(Anchor {
-                            path: entry.path(),
+                            path: folder.join(name),
                             kind: AnchorKind::Pointer,
                         });
                     }
                 }
                 _ => {}
             }
-            if is_dir && !(of_objects && holds_objects_only(&folder, &name)) {
-                folders.push(name);
+            if is_dir && !(of_objects && holds_objects_only(&folder, name)) {
+                folders.push(folder.join(name));
             }
         }
         let git_folder = (head && (objects || common)) || folder.file_name() == Some(OsStr::new(".git"));
@@ -134,7 +129,10 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut
                 kind: AnchorKind::GitFolder,
             });
         }
-        open.extend(folders.into_iter().map(|name| folder.join(name)));
+        if *budget == 0 {
+            return false;
+        }
+        open.extend(folders);
     }
     complete
 }
@@ -165,6 +163,7 @@ fn holds_objects_only(store: &Path, name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn git_folders(root: &Path) -> Vec<PathBuf> {
         let Scan { anchors, complete, .. } = scan(&[root.to_path_buf()]);

@@ -26,7 +26,7 @@ fn bash(stack: &Stack, lines: &str) -> Output {
         expect() { for _ in $(seq 100); do grep -q "$1" out && return; sleep 0.1; done; echo "no $1"; cat out; exit 82; }
         # Again and again: what is typed before a program has the foreground is for the shell.
         type() { for _ in $(seq 100); do grep -q "$2" out && return; printf "$1" >&3; sleep 0.1; done; echo "no $2"; cat out; exit 84; }
-        end() { for _ in $(seq 100); do kill -0 $job 2>/dev/null || { wait $job; return; }; sleep 0.1; done; return 83; }
+        end() { for _ in $(seq 100); do kill -0 $job 2>/dev/null || { wait $job; exit; }; sleep 0.1; done; exit 83; }
     "#;
     stack
         .run_program(Path::new("bash"))
@@ -63,7 +63,7 @@ fn it_has_a_name_a_usual_size_and_is_the_controlling_one() {
             .expect_code(7);
         expect(&output, &["/dev/pts/0\r\n", "24 80\r\n", "through\r\n"]);
         assert!(!output.stdout.contains("/dev/pts/1"), "{}", output.text());
-        assert_eq!(output.stderr, "", "what it has is what was wanted");
+        assert!(!output.stderr.contains("output"), "{}", output.text());
     }
     // The positive control: without the option there is none.
     let output = stack
@@ -76,7 +76,7 @@ fn it_has_a_name_a_usual_size_and_is_the_controlling_one() {
 
 #[test]
 fn an_end_of_input_is_an_end_there() {
-    let stack = stack("while read -r line; do echo \"got $line\"; done; cat; echo last");
+    let stack = stack("while read -r line; do echo \"got $line\"; done; echo last");
     for input in ["", "one\ntwo\n", "one\nhalf"] {
         let output = stack
             .portcullis(["run", "--tty", "--", "sh", "./script"])
@@ -110,8 +110,8 @@ fn what_is_typed_interrupts_and_stops_as_at_any_terminal() {
         stty -echo
         echo begins; sleep 600; echo "sleep $?"
         sh -c 'echo second; exec sleep 600'; echo "stopped $?"
-        kill %1; jobs > /dev/null
-        echo done; exit 9"#;
+        kill -KILL %1
+        echo done; exec sh -c 'exit 9'"#;
     let stack = stack(script);
     let output = bash(
         &stack,
@@ -132,7 +132,7 @@ fn it_is_as_large_as_the_callers_and_grows_with_it() {
     let output = at_a_terminal(
         &stack,
         &format!(
-            r#"(for _ in $(seq 100); do [ -e ready ] && break; sleep 0.1; done; stty rows 40 cols 99) &
+            r#"(for _ in $(seq 100); do [ -e ready ] && break; sleep 0.1; done; stty rows 40 cols 99 < /dev/tty) &
             {} run --tty -- sh ./script; echo "ended $?"; stty -a | grep -ow -e '-*icanon'"#,
             program()
         ),
@@ -154,7 +154,12 @@ fn in_the_background_nothing_of_the_callers_terminal_is_touched() {
             program()
         ),
     );
-    expect(&output, &["\nicanon", "ended"]);
+    expect(&output, &["icanon", "ended"]);
+    assert!(
+        stack.project().join("ready").exists(),
+        "it runs there: {}",
+        output.text()
+    );
     assert!(!output.stdout.contains("-icanon"), "{}", output.text());
 }
 

@@ -6,7 +6,7 @@
 
 use std::{
     io,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
+    os::fd::{AsFd, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -17,7 +17,8 @@ use rustix::{
     termios::{self, SpecialCodeIndex, Termios, Winsize},
 };
 use tokio::{
-    io::{AsyncWriteExt as _, unix::AsyncFd},
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::unix::pipe,
     sync::mpsc,
 };
 
@@ -57,6 +58,12 @@ pub(super) fn has_terminals_to_itself() -> bool {
         .all(|terminal| termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == ours.as_raw()))
 }
 
+/// Whether a stream is a terminal in whose foreground this program is not.
+pub(super) fn is_behind(stream: impl AsFd) -> bool {
+    let ours = nix::unistd::getpgrp();
+    termios::tcgetpgrp(stream).is_ok_and(|group| group.as_raw_nonzero().get() != ours.as_raw())
+}
+
 /// How the terminal was before a command had it.
 pub(super) struct Terminal(Option<Termios>);
 
@@ -87,25 +94,9 @@ impl Drop for Terminal {
 /// The controlling side of a command's terminal, shared by what copies and what hears signals.
 #[derive(Debug, Default)]
 pub(super) struct Driven {
-    controlling: Mutex<Option<Arc<Side>>>,
+    controlling: Mutex<Option<Arc<OwnedFd>>>,
     /// How this program's own terminal was, if its standard input is one.
     before: Option<Termios>,
-}
-
-/// A descriptor that tokio can wait for.
-#[derive(Debug)]
-struct Side(OwnedFd);
-
-impl AsRawFd for Side {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
-    }
-}
-
-impl AsFd for Side {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
 }
 
 impl Driven {
@@ -121,7 +112,7 @@ impl Driven {
         }
     }
 
-    fn side(&self) -> Option<Arc<Side>> {
+    fn side(&self) -> Option<Arc<OwnedFd>> {
         self.controlling.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -157,7 +148,10 @@ impl Driven {
         let (controlling, waiting) = coming.arrive().await?;
         let flags = fcntl_getfl(&controlling)?;
         fcntl_setfl(&controlling, flags | OFlags::NONBLOCK)?;
-        let side = Arc::new(Side(controlling));
+        // Tokio waits for any descriptor as it does for a pipe's.
+        let reading = pipe::Receiver::from_owned_fd_unchecked(controlling.try_clone()?)?;
+        let typing = pipe::Sender::from_owned_fd_unchecked(controlling.try_clone()?)?;
+        let side = Arc::new(controlling);
         termios::tcsetwinsize(side.as_fd(), size())?;
         // Set from the controlling side, modes are those of the terminal.
         if let Some(before) = &self.before {
@@ -168,10 +162,9 @@ impl Driven {
         self.resize();
         self.take_over();
         waiting.go().await?;
-        let side = AsyncFd::new(side)?;
         tokio::select! {
-            written = write_out(&side) => written,
-            never = type_in(&side, input) => never,
+            written = write_out(reading) => written,
+            never = type_in(typing, &side, input) => never,
         }
     }
 }
@@ -193,56 +186,38 @@ fn size() -> Winsize {
 }
 
 /// What the command writes, to standard output, until its terminal is closed.
-async fn write_out(side: &AsyncFd<Arc<Side>>) -> io::Result<()> {
+async fn write_out(mut reading: pipe::Receiver) -> io::Result<()> {
     let mut out = tokio::io::stdout();
     let mut buffer = vec![0_u8; PART];
     loop {
-        let mut ready = side.readable().await?;
-        let read = ready.try_io(|side| Ok(rustix::io::read(side.get_ref(), &mut buffer)?));
-        match read {
-            Err(_would_block) => {}
+        let count = match reading.read(&mut buffer).await {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
             // The kernel's word for a terminal that nobody has open any more.
-            Ok(Err(error)) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => return Ok(()),
-            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(Err(error)) => return Err(error),
-            Ok(Ok(0)) => return Ok(()),
-            Ok(Ok(count)) => {
-                out.write_all(buffer.get(..count).unwrap_or_default()).await?;
-                out.flush().await?;
-            }
-        }
+            Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        out.write_all(buffer.get(..count).unwrap_or_default()).await?;
+        out.flush().await?;
     }
 }
 
-/// What comes on standard input, to the command's terminal. Never returns: the command's end is not here. An end of input is
-/// typed, as a person would.
-async fn type_in(side: &AsyncFd<Arc<Side>>, mut input: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+/// What comes on standard input, to the command's terminal; what that does not take any more is nobody's. Never returns: the
+/// command's end is not here. An end of input is typed, as a person would.
+async fn type_in(mut typing: pipe::Sender, side: &OwnedFd, mut input: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
     let mut line_ended = true;
     while let Some(part) = input.recv().await {
         if part.is_empty() {
             break;
         }
         line_ended = part.ends_with(b"\n");
-        type_all(side, &part).await;
+        let _ = typing.write_all(&part).await;
     }
-    if let Ok(modes) = termios::tcgetattr(side.get_ref()) {
+    if let Ok(modes) = termios::tcgetattr(side) {
         let end = modes.special_codes[SpecialCodeIndex::VEOF];
         // In the middle of a line the first one only sends what there is of it.
         let times = if line_ended { 1 } else { 2 };
-        type_all(side, &vec![end; times]).await;
+        let _ = typing.write_all(&vec![end; times]).await;
     }
     std::future::pending().await
-}
-
-/// Types as fast as the terminal takes it. What it does not take any more is nobody's.
-async fn type_all(side: &AsyncFd<Arc<Side>>, mut bytes: &[u8]) {
-    while !bytes.is_empty() {
-        let Ok(mut ready) = side.writable().await else { return };
-        match ready.try_io(|side| Ok(rustix::io::write(side.get_ref(), bytes)?)) {
-            Ok(Ok(count)) => bytes = bytes.get(count..).unwrap_or_default(),
-            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(Err(_)) => return,
-            Err(_would_block) => {}
-        }
-    }
 }
