@@ -34,7 +34,7 @@ impl World<'_> {
 
     fn judge_outside_file(&self, named: &Named) -> Option<Part> {
         let FileTarget::Path(path) = &named.target else {
-            let why = "it names more files than are looked at, and some may lie outside of the workspace";
+            let why = "it names a file of which the place is not known, or more than are looked at, and one may lie outside of the workspace";
             return Some(Part::unknown(&named.text, why));
         };
         let subject = format!("may use {path}");

@@ -258,7 +258,7 @@ impl World<'_> {
     /// A deny or ask on commands that lists of words in code are a case for: `run(["git", "push"])`, `system("git", "push")`.
     fn listed_in_code(&self, told: &[String]) -> Option<RuleId> {
         let (mut deny, mut ask) = (None, None);
-        for words in told.iter().flat_map(|text| lists(text)) {
+        for words in told.iter().flat_map(|text| both_ways(text)) {
             for from in 0..words.len() {
                 let Some((name, _)) = words.get(from..).and_then(<[&str]>::split_first) else {
                     break;
@@ -281,8 +281,25 @@ impl World<'_> {
 /// Most words of a list in code that are compared with rules.
 const MAX_LISTED: usize = 64;
 
+/// The lists of a code text, with each apostrophe of a word taken for a quote, and for none.
+fn both_ways(text: &str) -> Vec<Vec<&str>> {
+    let mut out = lists(text, false);
+    if text.match_indices(['\'', '`']).any(|(at, _)| is_apostrophe(text, at)) {
+        out.append(&mut lists(text, true));
+    }
+    out
+}
+
+/// Whether a mark stands in a word: `don't`. What stands before a quote in Python is no word: `f'x'`, `rb'x'`.
+fn is_apostrophe(text: &str, at: usize) -> bool {
+    let (before, from) = text.split_at_checked(at).unwrap_or_default();
+    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let prefix = word.len() <= 2 && word.chars().all(|c| matches!(c.to_ascii_lowercase(), 'b' | 'f' | 'r' | 'u'));
+    from.starts_with(['\'', '`']) && !prefix && from.chars().nth(1).is_some_and(char::is_alphanumeric)
+}
+
 /// Quoted words of a code text between which nothing but the signs of a list stands.
-fn lists(text: &str) -> Vec<Vec<&str>> {
+fn lists(text: &str, skips_apostrophes: bool) -> Vec<Vec<&str>> {
     let joins = |between: &str| {
         let named = between.replace("args", "").replace("argv", "");
         named.chars().all(|c| c.is_whitespace() || ",[({:=>".contains(c))
@@ -293,8 +310,9 @@ fn lists(text: &str) -> Vec<Vec<&str>> {
         let (between, from) = rest.split_at_checked(at).unwrap_or_default();
         let mark = from.get(..1).unwrap_or_default();
         let inner = from.get(1..).unwrap_or_default();
-        let Some(end) = inner.find(mark) else {
-            // An odd quote is none: go on behind it. There is no other of its kind.
+        let apostrophe = skips_apostrophes && is_apostrophe(text, text.len() - from.len());
+        let Some(end) = inner.find(mark).filter(|_| !apostrophe) else {
+            // An odd quote is none: go on behind it.
             out.push(std::mem::take(&mut own));
             rest = inner;
             continue;
@@ -566,10 +584,10 @@ mod tests {
             ("execvp('git', ['git', 'push'])", vec!["git", "git", "push"]),
             ("system \"git\", \"push\"", vec!["git", "push"]),
         ] {
-            assert_eq!(lists(text), [words], "{text}");
+            assert_eq!(both_ways(text), [words], "{text}");
         }
-        assert!(lists("print('git'); f('push')").is_empty());
-        assert!(lists("f('git') + g('push')").is_empty());
+        assert!(both_ways("print('git'); f('push')").is_empty());
+        assert!(both_ways("f('git') + g('push')").is_empty());
     }
 
     #[test]

@@ -4,22 +4,20 @@
 //! it is run as any file of the project is: its mode was changed, it is a copy of a file of the workspace, or a compiler made it
 //! from such files (`shell::origins`). What the line wrote otherwise is followed through copies and compilers.
 //!
-//! It does not look into files, and knows only shells and programs that are named by their path.
+//! It does not look into files, and knows only shells and programs that are named by their path. In a folder that is not known
+//! a name counts as any file of the line's whose path ends so.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use crate::{
     AbsPath,
     shell::{
-        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Word,
+        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Pipe, Word, is_shell,
         origins::{self, Origin},
     },
 };
 
 use super::world::World;
-
-/// Programs that run the file they are given as a shell script.
-const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "sh", "source", "zsh"];
 
 /// Most files that are remembered; of more, each may be one.
 const MOST_FILES: usize = 256;
@@ -34,7 +32,7 @@ struct Written {
     files: HashSet<String>,
     /// The same as paths.
     paths: Vec<AbsPath>,
-    /// Those of them that may be folders: a redirection writes none.
+    /// Those of them that may be folders: a redirection writes none, nor does a program that only edits.
     folders: HashSet<String>,
     /// There is one, perhaps one of which the name is not known.
     any: bool,
@@ -50,17 +48,22 @@ impl Written {
     /// Whether a file may; what lies in a folder that was written as a whole may, too.
     fn holds(&self, path: &AbsPath) -> bool {
         let text = path.as_str();
+        // A path longer than the system opens is not compared, so that each word costs little; it may be any of them.
         if self.many || text.len() > LONGEST_PATH {
             return self.any || self.many;
         }
-        let mut above = text.rsplit_once('/');
-        while let Some((folder, _)) = above.filter(|_| !self.folders.is_empty()) {
-            if self.folders.contains(if folder.is_empty() { "/" } else { folder }) {
-                return true;
-            }
-            above = folder.rsplit_once('/');
-        }
-        self.files.contains(text)
+        let holds = |folder: &String| {
+            let below = text.strip_prefix(folder.trim_end_matches('/'));
+            below.is_some_and(|below| below.starts_with('/'))
+        };
+        self.files.contains(text) || self.folders.iter().any(holds)
+    }
+
+    /// Whether the file of a name may, in a folder of which it is not known which of the line's it is.
+    fn holds_somewhere(&self, name: &str) -> bool {
+        let end = AbsPath::root().join(name);
+        let ends = |path: &AbsPath| path.as_str().ends_with(end.as_str());
+        self.many || !self.folders.is_empty() || self.paths.iter().any(ends)
     }
 
     /// Whether something in a folder may.
@@ -91,8 +94,21 @@ impl World<'_> {
             written.many |= grew && turns == 0;
             turns = if grew { turns } else { 0 };
         }
+        // What is written by one name is run by another.
+        written.many |= links && self.writes_beside_links(analysis);
+        let piped = self.written_behind_pipes(analysis);
+        let in_front = within(analysis, |pipe| &pipe.from);
         for (index, command) in analysis.commands.iter().enumerate() {
-            if written.any && self.run_by(command).any(|path| written.holds(&path)) {
+            let moved = analysis.moved.contains(&index);
+            let runs = |written: &Written| {
+                let holds = |text: &str| {
+                    let somewhere = moved && !text.starts_with('/') && written.holds_somewhere(text);
+                    somewhere || self.resolve(text).is_some_and(|path| written.holds(&path))
+                };
+                written.any && run_by(command).any(holds)
+            };
+            let at_once = || piped.as_ref().filter(|_| in_front.get(index) == Some(&true));
+            if runs(&written) || at_once().is_some_and(runs) {
                 out.push(index);
             }
             self.note(&mut written, analysis, index, command);
@@ -100,21 +116,40 @@ impl World<'_> {
         out
     }
 
-    /// The files that a command runs as programs or shell scripts.
-    fn run_by<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = AbsPath> + 'c {
-        let program = command.program();
-        let script = program.filter(|program| program.contains('/'));
-        let scripts = command
-            .words
-            .iter()
-            .skip(1)
-            .filter_map(Word::literal)
-            .filter(move |_| program.is_some_and(|program| SHELLS.contains(&program)));
-        script.into_iter().chain(scripts).filter_map(|text| self.resolve(text))
+    /// Whether a line writes anything but links.
+    fn writes_beside_links(&self, analysis: &Analysis) -> bool {
+        let mut written = Written {
+            fed: fed(analysis),
+            by_git: true,
+            ..Written::default()
+        };
+        for (index, command) in analysis.commands.iter().enumerate() {
+            if !makes_links(command) || command.files.iter().any(|access| access.redirection) {
+                self.note(&mut written, analysis, index, command);
+            }
+        }
+        written.any
+    }
+
+    /// What is written behind the pipes of a line: at the same time as what stands in front of them runs.
+    fn written_behind_pipes(&self, analysis: &Analysis) -> Option<Written> {
+        let from = analysis.pipes.iter().map(|pipe| pipe.to.start).min()?;
+        let mut written = Written {
+            fed: fed(analysis),
+            by_git: true,
+            ..Written::default()
+        };
+        for (index, command) in analysis.commands.iter().enumerate().skip(from) {
+            if written.fed.get(index) == Some(&true) {
+                self.note(&mut written, analysis, index, command);
+            }
+        }
+        written.any.then_some(written)
     }
 
     fn note(&self, written: &mut Written, analysis: &Analysis, index: usize, command: &Command) {
-        let writes = |access: &&FileAccess| access.access == Access::Write;
+        let writes = |access: &&FileAccess| access.access == Access::Write && !access.goes_nowhere();
+        let edits = matches!(command.program_name(), Some("dd" | "sed" | "sponge" | "tee"));
         if !command.files.iter().any(|access| writes(&access)) {
             return;
         }
@@ -129,14 +164,18 @@ impl World<'_> {
                 FileTarget::Path(path) => {
                     written.any = true;
                     written.many |= written.files.len() >= MOST_FILES;
-                    if !written.many && !access.redirection {
+                    if !written.many && !access.redirection && !edits {
                         written.folders.insert(path.as_str().to_owned());
                     }
                     if !written.many && written.files.insert(path.as_str().to_owned()) {
                         written.paths.push(path.clone());
                     }
                 }
-                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => written.any = true,
+                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => {
+                    written.any = true;
+                    // `> $F`: any file.
+                    written.many |= access.redirection;
+                }
             }
         }
     }
@@ -196,14 +235,20 @@ impl World<'_> {
     }
 }
 
+/// The files that a command runs as programs or shell scripts, as they are written.
+fn run_by(command: &Command) -> impl Iterator<Item = &str> {
+    let script = command.program().filter(|program| program.contains('/'));
+    let shell = |name: &str| matches!(name, "." | "source") || is_shell(name);
+    let takes = command.program_name().is_some_and(shell);
+    let scripts = command.words.iter().skip(1).filter_map(Word::literal);
+    script.into_iter().chain(scripts.filter(move |_| takes))
+}
+
 /// Whether a command makes links: what is written behind one is written into what is run through it.
 fn makes_links(command: &Command) -> bool {
     let name = command.program_name();
     // `cp -al`, `cp --sym`.
-    let links = |text: &str| match text.strip_prefix("--") {
-        Some(long) => !long.is_empty() && ["link", "symbolic-link"].iter().any(|own| own.starts_with(long)),
-        None => text.starts_with('-') && text.contains(['l', 's']),
-    };
+    let links = |text: &str| origins::is_one_of(text, "-l -s --link --symbolic-link");
     let told = || command.words.iter().skip(1).filter_map(Word::literal).any(links);
     matches!(name, Some("ln" | "gln" | "link")) || (matches!(name, Some("cp" | "gcp")) && told())
 }
@@ -220,20 +265,31 @@ fn is_stream(word: &Word) -> bool {
 
 /// Of each command, by its number, whether what it reads stands in the line or comes through a pipe.
 fn fed(analysis: &Analysis) -> Vec<bool> {
+    let mut fed = within(analysis, |pipe| &pipe.to);
+    for index in analysis.inputs.keys() {
+        if let Some(fed) = fed.get_mut(*index) {
+            *fed = true;
+        }
+    }
+    fed
+}
+
+/// Of each command, by its number, whether it stands on this side of a pipe.
+fn within(analysis: &Analysis, side: impl Fn(&Pipe) -> &Range<usize>) -> Vec<bool> {
     let mut changes = vec![0_i64; analysis.commands.len() + 1];
-    for pipe in &analysis.pipes {
-        for (at, by) in [(pipe.to.start, 1), (pipe.to.end, -1)] {
+    for range in analysis.pipes.iter().map(side) {
+        for (at, by) in [(range.start, 1), (range.end, -1)] {
             if let Some(change) = changes.get_mut(at) {
                 *change += by;
             }
         }
     }
     let mut pipes = 0;
-    let piped = changes.iter().enumerate().map(|(index, change)| {
+    let within = changes.iter().map(|change| {
         pipes += change;
-        pipes > 0 || analysis.inputs.contains_key(&index)
+        pipes > 0
     });
-    piped.collect()
+    within.collect()
 }
 
 /// Whether git may have been given contents by the line, which `git checkout` would then write: a command of git's does more

@@ -173,11 +173,13 @@ impl Search<'_> {
                 source = source.replace("$HOME/", &format!("{home}/"));
             }
             let end = source.find(['$', '`', '\'', '\\', '*', '?', '[', '{', '<', '>']);
-            // `~-/x`, of which nobody knows where it is.
+            // `~-/x` and `~1`, of which nobody knows where they are.
             let end = end.or_else(|| source.starts_with('~').then_some(source.len()));
             let known = end.and_then(|end| source.get(..end)).unwrap_or_default();
-            if let Some((folder, _)) = known.rsplit_once('/') {
-                self.word(&format!("{folder}/"), option);
+            match known.rsplit_once('/') {
+                Some((folder, _)) => self.word(&format!("{folder}/"), option),
+                None if known.starts_with('~') => self.word(&format!("{known}/"), option),
+                None => {}
             }
         }
     }

@@ -96,6 +96,13 @@ impl Walk<'_> {
         };
         let index = self.analysis.commands.len();
         self.note_input(index, &call.stdin)?;
+        // A function that bash takes from the environment.
+        let is_function = |field: &Field| field.text().is_some_and(|text| text.starts_with("BASH_FUNC_"));
+        if call.fields.iter().any(is_function) {
+            self.analysis.signs.renames = true;
+            self.analysis.signs.repeats = true;
+        }
+        self.analysis.signs.repeats |= matches!(name.as_deref(), Some("entr" | "watch" | "watchexec"));
         let here = |directory: &AbsPath| *directory == self.context.cwd;
         if state.elsewhere || !state.directories.iter().all(here) {
             self.analysis.moved.insert(index);
@@ -167,6 +174,9 @@ impl Walk<'_> {
 
     /// Notes what a command reads from its input, if the line says so.
     fn note_input(&mut self, index: usize, stdin: &Stdin) -> Read<()> {
+        if self.input_is_changed || *stdin == Stdin::Unknown {
+            self.analysis.redirected.insert(index);
+        }
         let text = match stdin {
             Stdin::Given { text, .. } => text.as_ref(),
             Stdin::Pipe(Some(text)) => Some(text),
@@ -213,8 +223,13 @@ impl Walk<'_> {
         if self.wrapped(name, call, &state, index)? {
             self.mark_wrapper(index);
         }
-        // `command cd x`, `builtin cd x` change the directory of this shell; rare enough to give up the directory.
+        // `exec < list` alone: what follows reads it.
+        self.input_is_changed |= name == "exec" && call.fields.len() == 1 && call.stdin != Stdin::Inherited;
         let mut state = state;
+        if matches!(name, "command" | "builtin" | "eval" | "noglob") {
+            self.ran_here(index, &mut state)?;
+        }
+        // `command cd x`, `builtin cd x` change the directory of this shell; rare enough to give up the directory.
         if matches!(name, "command" | "builtin" | "eval" | "exec" | "noglob")
             && call.fields.iter().skip(1).any(|field| {
                 field
@@ -225,6 +240,25 @@ impl Walk<'_> {
             state.elsewhere = true;
         }
         Ok((state.clone(), state))
+    }
+
+    /// What a command ran in this shell itself, by the commands behind it.
+    fn ran_here(&mut self, index: usize, state: &mut State) -> Read<()> {
+        let ran = self.analysis.commands.get(index + 1..).unwrap_or_default();
+        self.budget.spend(ran.len())?;
+        let is = |names: &[&str]| {
+            let mut programs = ran.iter().filter_map(Command::program);
+            programs.any(|program| names.contains(&program))
+        };
+        state.signs.renames |= is(&["declare", "typeset", "local"]);
+        state.elsewhere |= ran.iter().any(|command| command.class == CommandClass::ChangeDirectory);
+        if is(&[".", "source"]) {
+            self.redefines_git = true;
+            state.sourced = true;
+            state.elsewhere = true;
+            state.blur(&mut self.budget)?;
+        }
+        Ok(())
     }
 
     /// The command adds nothing to what it wraps.
