@@ -53,7 +53,7 @@ mod wrappers;
 
 pub use analyse::analyse;
 pub(crate) use analyse::analyse_in;
-pub(crate) use class::{always_wraps, is_shell};
+pub(crate) use class::{always_wraps, runs_scripts};
 pub(crate) use escapes::takes_script;
 pub use hidden::visible;
 pub(crate) use hidden::{hides, is_confusable};
@@ -91,6 +91,8 @@ pub struct Analysis {
     pub inputs: BTreeMap<usize, Option<String>>,
     /// Commands, by number, of which the input is another than the shell's without a text in the line: a file.
     pub redirected: BTreeSet<usize>,
+    /// Where commands may be, by their numbers, that run a program or script by its name in another folder, where that is known.
+    pub run_places: BTreeMap<usize, Vec<AbsPath>>,
     /// Loops over what substitutions print.
     pub loops: Vec<Loop>,
     /// What its text says of the meaning and order of its commands.

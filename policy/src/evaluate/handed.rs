@@ -76,15 +76,17 @@ fn loop_of<'a>(analysis: &'a Analysis, index: usize, source: &str) -> Option<&'a
 }
 
 /// Whether nothing else in the line may make names, between the look at the folders and the listing of them: neither before a
-/// command nor, where it stands in a group or in front of a pipe, after it.
+/// command nor, where it stands in a group, in a trap or in front of a pipe, after it.
 fn others_only_look(analysis: &Analysis, index: usize) -> bool {
-    let in_a_group = |command: &Command| {
-        let mut seen = command.seen_through.iter();
-        seen.any(|context| matches!(context, Context::Group(_)))
+    let later = |context: &Context| match context {
+        Context::Group(_) => true,
+        Context::Script(label) => label == "trap",
+        Context::Substitution(_) | Context::Transparent(_) | Context::Changing(_) => false,
     };
+    let runs_later = |command: &Command| command.seen_through.iter().any(later);
     // All of a pipeline runs at the same time.
     let at_once = || analysis.pipes.iter().any(|pipe| pipe.from.contains(&index));
-    let all = analysis.commands.get(index).is_none_or(in_a_group) || at_once();
+    let all = analysis.commands.get(index).is_none_or(runs_later) || at_once();
     let before = if all { analysis.commands.len() } else { index };
     if before > MOST_OTHERS {
         return false;

@@ -258,18 +258,21 @@ impl World<'_> {
     /// A deny or ask on commands that lists of words in code are a case for: `run(["git", "push"])`, `system("git", "push")`.
     fn listed_in_code(&self, told: &[String]) -> Option<RuleId> {
         let (mut deny, mut ask) = (None, None);
-        for words in told.iter().flat_map(|text| both_ways(text)) {
-            for from in 0..words.len() {
-                let Some((name, _)) = words.get(from..).and_then(<[&str]>::split_first) else {
-                    break;
+        for text in told {
+            let quotes = quotes(text);
+            for at in 0..quotes.len() {
+                let Some(name) = list(text, &quotes, at)
+                    .next()
+                    .filter(|_| list(text, &quotes, at).nth(1).is_some())
+                else {
+                    continue;
                 };
                 let name = name.rsplit('/').next().unwrap_or_default();
                 if !self.one_word_more() || !self.is_named(name) {
                     continue;
                 }
-                let rest = words.get(from + 1..).unwrap_or_default().iter().copied();
-                let words = std::iter::once(name).chain(rest).take(MAX_LISTED);
-                let (own_deny, own_ask) = self.rule_on_texts(words);
+                let rest = list(text, &quotes, at).skip(1);
+                let (own_deny, own_ask) = self.rule_on_texts(std::iter::once(name).chain(rest).take(MAX_LISTED));
                 deny = deny.or(own_deny);
                 ask = ask.or(own_ask);
             }
@@ -281,52 +284,44 @@ impl World<'_> {
 /// Most words of a list in code that are compared with rules.
 const MAX_LISTED: usize = 64;
 
-/// The lists of a code text, with each apostrophe of a word taken for a quote, and for none.
-fn both_ways(text: &str) -> Vec<Vec<&str>> {
-    let mut out = lists(text, false);
-    if text.match_indices(['\'', '`']).any(|(at, _)| is_apostrophe(text, at)) {
-        out.append(&mut lists(text, true));
-    }
-    out
-}
-
-/// Whether a mark stands in a word: `don't`. What stands before a quote in Python is no word: `f'x'`, `rb'x'`.
-fn is_apostrophe(text: &str, at: usize) -> bool {
-    let (before, from) = text.split_at_checked(at).unwrap_or_default();
-    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let prefix = word.len() <= 2 && word.chars().all(|c| matches!(c.to_ascii_lowercase(), 'b' | 'f' | 'r' | 'u'));
-    from.starts_with(['\'', '`']) && !prefix && from.chars().nth(1).is_some_and(char::is_alphanumeric)
-}
-
-/// Quoted words of a code text between which nothing but the signs of a list stands.
-fn lists(text: &str, skips_apostrophes: bool) -> Vec<Vec<&str>> {
-    let joins = |between: &str| {
-        let named = between.replace("args", "").replace("argv", "");
-        named.chars().all(|c| c.is_whitespace() || ",[({:=>".contains(c))
-    };
-    let (mut out, mut own): (Vec<Vec<&str>>, Vec<&str>) = (Vec::new(), Vec::new());
-    let mut rest = text;
-    while let Some(at) = rest.find(['\'', '"', '`']).filter(|_| out.len() < MAX_PLACES) {
-        let (between, from) = rest.split_at_checked(at).unwrap_or_default();
-        let mark = from.get(..1).unwrap_or_default();
-        let inner = from.get(1..).unwrap_or_default();
-        let apostrophe = skips_apostrophes && is_apostrophe(text, text.len() - from.len());
-        let Some(end) = inner.find(mark).filter(|_| !apostrophe) else {
-            // An odd quote is none: go on behind it.
-            out.push(std::mem::take(&mut own));
-            rest = inner;
-            continue;
-        };
-        let (word, behind) = inner.split_at_checked(end).unwrap_or_default();
-        if !joins(between) && !own.is_empty() {
-            out.push(std::mem::take(&mut own));
+/// The quotes of a text by their places, each with the number of the next of its kind.
+fn quotes(text: &str) -> Vec<(usize, Option<usize>)> {
+    let mut found: Vec<(usize, Option<usize>)> = text.match_indices(QUOTES).map(|(at, _)| (at, None)).collect();
+    let mut behind = [None; QUOTES.len()];
+    for (number, (at, next)) in found.iter_mut().enumerate().rev() {
+        let kind = QUOTES
+            .iter()
+            .position(|quote| text.get(*at..).is_some_and(|text| text.starts_with(*quote)));
+        if let Some(last) = kind.and_then(|kind| behind.get_mut(kind)) {
+            *next = last.replace(number);
         }
-        own.push(word);
-        rest = behind.get(1..).unwrap_or_default();
     }
-    out.push(own);
-    out.retain(|words| words.len() > 1);
-    out
+    found
+}
+
+/// What words of code stand in.
+const QUOTES: [char; 3] = ['\'', '"', '`'];
+
+/// The quoted words from one quote on, between which nothing but the signs of a list stands. Any quote may begin one: an apostrophe
+/// in front (`don't`) takes none away.
+fn list<'t>(text: &'t str, quotes: &[(usize, Option<usize>)], first: usize) -> impl Iterator<Item = &'t str> {
+    let is_sign = |c: char| c.is_whitespace() || ",[({:=>".contains(c);
+    let joins = move |between: &str| {
+        let rest = between.trim_start_matches(is_sign);
+        let named = rest.strip_prefix("args").or_else(|| rest.strip_prefix("argv"));
+        named.unwrap_or(rest).chars().all(is_sign)
+    };
+    let (mut at, mut before) = (first, None);
+    std::iter::from_fn(move || {
+        let (open, close) = quotes.get(at).and_then(|(open, close)| Some((*open, (*close)?)))?;
+        if before.is_some_and(|before| !text.get(before..open).is_some_and(joins)) {
+            return None;
+        }
+        let end = quotes.get(close)?.0;
+        at = close + 1;
+        before = Some(end + 1);
+        text.get(open + 1..end)
+    })
 }
 
 /// Files that a patch in the line changes, and how, if the command is `apply_patch`.
@@ -576,6 +571,11 @@ mod tests {
 
     #[test]
     fn words_of_a_list_in_code_belong_together() {
+        let lists = |text| {
+            let quotes = quotes(text);
+            let lists = (0..quotes.len()).map(|at| list(text, &quotes, at).collect::<Vec<_>>());
+            lists.filter(|list| list.len() > 1).collect::<Vec<_>>()
+        };
         for (text, words) in [
             ("run([\"git\",\"push\"])", vec!["git", "push"]),
             ("run(['git',\n  'push'])", vec!["git", "push"]),
@@ -583,11 +583,13 @@ mod tests {
             ("new Deno.Command(\"git\",{args:[\"push\"]})", vec!["git", "push"]),
             ("execvp('git', ['git', 'push'])", vec!["git", "git", "push"]),
             ("system \"git\", \"push\"", vec!["git", "push"]),
+            ("# don't\nrun(['git', 'push'])", vec!["git", "push"]),
+            ("run(['git', 'push']) # the users' own", vec!["git", "push"]),
         ] {
-            assert_eq!(both_ways(text), [words], "{text}");
+            assert_eq!(lists(text).first(), Some(&words), "{text}");
         }
-        assert!(both_ways("print('git'); f('push')").is_empty());
-        assert!(both_ways("f('git') + g('push')").is_empty());
+        assert!(lists("print('git'); f('push')").is_empty());
+        assert!(lists("f('git') + g('push')").is_empty());
     }
 
     #[test]

@@ -12,8 +12,9 @@ use std::{collections::HashSet, ops::Range};
 use crate::{
     AbsPath,
     shell::{
-        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Pipe, Word, is_shell,
+        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Pipe, Word,
         origins::{self, Origin},
+        runs_scripts,
     },
 };
 
@@ -23,6 +24,10 @@ use super::world::World;
 const MOST_FILES: usize = 256;
 /// Longest path that is looked for among them (`PATH_MAX`); a longer one may be any.
 const LONGEST_PATH: usize = 4096;
+/// Most ends of names that are remembered; of more, each may be one.
+const MOST_ENDS: usize = 16;
+/// Most links of which it is looked whether a line writes into them.
+const MOST_LINKS: usize = 64;
 /// Most turns in which copies of what a later part of the line writes are followed.
 const MOST_TURNS: usize = 4;
 
@@ -34,6 +39,8 @@ struct Written {
     paths: Vec<AbsPath>,
     /// Those of them that may be folders: a redirection writes none, nor does a program that only edits.
     folders: HashSet<String>,
+    /// How names end of which the rest is not known: `.log` of `"$t.log"`.
+    ends: Vec<String>,
     /// There is one, perhaps one of which the name is not known.
     any: bool,
     /// There are more than are remembered.
@@ -56,21 +63,53 @@ impl Written {
             let below = text.strip_prefix(folder.trim_end_matches('/'));
             below.is_some_and(|below| below.starts_with('/'))
         };
-        self.files.contains(text) || self.folders.iter().any(holds)
+        self.files.contains(text) || self.folders.iter().any(holds) || self.ends.iter().any(|end| text.ends_with(end))
     }
 
     /// Whether the file of a name may, in a folder of which it is not known which of the line's it is.
     fn holds_somewhere(&self, name: &str) -> bool {
         let end = AbsPath::root().join(name);
         let ends = |path: &AbsPath| path.as_str().ends_with(end.as_str());
-        self.many || !self.folders.is_empty() || self.paths.iter().any(ends)
+        let ended = self.ends.iter().any(|own| end.as_str().ends_with(own));
+        self.many || !self.folders.is_empty() || ended || self.paths.iter().any(ends)
     }
 
     /// Whether something in a folder may.
     fn holds_below(&self, folder: &AbsPath) -> bool {
-        self.many || self.paths.iter().any(|file| file.is_within(folder))
+        self.many || !self.ends.is_empty() || self.paths.iter().any(|file| file.is_within(folder))
+    }
+
+    /// A file that a redirection writes, of which the name is not all known: any that ends so.
+    fn note_end(&mut self, source: &str) {
+        let end = known_end(source);
+        self.many |= end.is_empty() || end.len() > LONGEST_PATH || self.ends.len() >= MOST_ENDS;
+        if !self.many && !self.ends.iter().any(|own| own == end) {
+            self.ends.push(end.to_owned());
+        }
     }
 }
+
+/// How the name of a file surely ends of which the shell puts the rest together; empty: nobody knows.
+fn known_end(source: &str) -> &str {
+    let name = source.trim_end_matches('"').rsplit('/').next().unwrap_or_default();
+    let Some((at, sign)) = name.char_indices().rfind(|(_, c)| SPECIAL.contains(*c)) else {
+        return name;
+    };
+    let (before, end) = (name.get(..at), name.get(at + 1..).unwrap_or_default());
+    match sign {
+        // `$name`, `$1`, `$@`, and `$name:r` of zsh.
+        '$' if end.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') => {
+            let end = end.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            if end.starts_with(':') { "" } else { end }
+        }
+        '$' | '\\' => "",
+        _ if before.is_some_and(|before| before.ends_with('$')) => "",
+        _ => end,
+    }
+}
+
+/// Signs of the shell that make a word another.
+const SPECIAL: &str = "$`\"'\\*?[]{}()~!#@";
 
 impl World<'_> {
     /// Commands, by number, that run a file into which the line may have written a command.
@@ -95,15 +134,16 @@ impl World<'_> {
             turns = if grew { turns } else { 0 };
         }
         // What is written by one name is run by another.
-        written.many |= links && self.writes_beside_links(analysis);
+        written.many |= links && writes_through_links(analysis);
         let piped = self.written_behind_pipes(analysis);
         let in_front = within(analysis, |pipe| &pipe.from);
         for (index, command) in analysis.commands.iter().enumerate() {
             let moved = analysis.moved.contains(&index);
             let runs = |written: &Written| {
-                let holds = |text: &str| {
-                    let somewhere = moved && !text.starts_with('/') && written.holds_somewhere(text);
-                    somewhere || self.resolve(text).is_some_and(|path| written.holds(&path))
+                let holds = |text: &str| match analysis.run_places.get(&index) {
+                    Some(folders) => folders.iter().any(|folder| written.holds(&folder.join(text))),
+                    None if moved && !text.starts_with('/') => written.holds_somewhere(text),
+                    None => self.resolve(text).is_some_and(|path| written.holds(&path)),
                 };
                 written.any && run_by(command).any(holds)
             };
@@ -114,21 +154,6 @@ impl World<'_> {
             self.note(&mut written, analysis, index, command);
         }
         out
-    }
-
-    /// Whether a line writes anything but links.
-    fn writes_beside_links(&self, analysis: &Analysis) -> bool {
-        let mut written = Written {
-            fed: fed(analysis),
-            by_git: true,
-            ..Written::default()
-        };
-        for (index, command) in analysis.commands.iter().enumerate() {
-            if !makes_links(command) || command.files.iter().any(|access| access.redirection) {
-                self.note(&mut written, analysis, index, command);
-            }
-        }
-        written.any
     }
 
     /// What is written behind the pipes of a line: at the same time as what stands in front of them runs.
@@ -171,10 +196,11 @@ impl World<'_> {
                         written.paths.push(path.clone());
                     }
                 }
-                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => {
+                FileTarget::Pattern { pattern: source, .. } | FileTarget::Unknown(source) => {
                     written.any = true;
-                    // `> $F`: any file.
-                    written.many |= access.redirection;
+                    if access.redirection {
+                        written.note_end(source);
+                    }
                 }
             }
         }
@@ -235,13 +261,48 @@ impl World<'_> {
     }
 }
 
-/// The files that a command runs as programs or shell scripts, as they are written.
+/// The files that a command runs as programs or shell scripts, as they are written. A text behind `-c` is no file, and is walked.
 fn run_by(command: &Command) -> impl Iterator<Item = &str> {
     let script = command.program().filter(|program| program.contains('/'));
-    let shell = |name: &str| matches!(name, "." | "source") || is_shell(name);
-    let takes = command.program_name().is_some_and(shell);
-    let scripts = command.words.iter().skip(1).filter_map(Word::literal);
-    script.into_iter().chain(scripts.filter(move |_| takes))
+    let takes = command.program_name().is_some_and(runs_scripts);
+    let mut operands = false;
+    let of_files = command
+        .words
+        .iter()
+        .skip(1)
+        .filter_map(Word::literal)
+        .map_while(move |word| {
+            let option = !operands && word.starts_with(['-', '+']);
+            operands |= word == "--";
+            let is_text = option && !word.starts_with("--") && word.contains('c');
+            (takes && !is_text).then_some(if option { None } else { Some(word) })
+        });
+    script.into_iter().chain(of_files.flatten())
+}
+
+/// Whether a line writes into what it links: then a file of any name may be another one.
+fn writes_through_links(analysis: &Analysis) -> bool {
+    let writes = |access: &&FileAccess| access.access == Access::Write && !access.goes_nowhere();
+    let links = || analysis.commands.iter().filter(|command| makes_links(command));
+    let named = || links().flat_map(|command| command.files.iter().filter(writes));
+    let all_known = named().take(MOST_LINKS + 1).count() <= MOST_LINKS
+        && links().all(|command| command.files.iter().any(|access| writes(&access)));
+    let misses = |file: &AbsPath| {
+        all_known
+            && named().all(|link| match &link.target {
+                FileTarget::Path(link) => !file.is_within(link),
+                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => false,
+            })
+    };
+    analysis.commands.iter().any(|command| {
+        let (link, kept) = (makes_links(command), origins::origin(command) == Some(Origin::Kept));
+        let mut own = command.files.iter().filter(writes);
+        own.any(|access| match &access.target {
+            _ if (link || kept) && !access.redirection => false,
+            FileTarget::Path(path) => !misses(path),
+            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => true,
+        })
+    })
 }
 
 /// Whether a command makes links: what is written behind one is written into what is run through it.

@@ -62,6 +62,7 @@ pub(super) fn analyse_counted(
         redefines_git: false,
         traps_move: false,
         input_is_changed: false,
+        in_front: false,
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
@@ -119,6 +120,8 @@ struct Walk<'a> {
     traps_move: bool,
     /// The input of the shell itself is another by then: `exec < list`.
     input_is_changed: bool,
+    /// Something behind a pipe runs beside it.
+    in_front: bool,
 }
 
 impl Walk<'_> {
@@ -245,7 +248,9 @@ impl Walk<'_> {
             stages => {
                 let mut before: Option<&Node> = None;
                 let first = self.analysis.commands.len();
-                for stage in stages {
+                let outer = self.in_front;
+                for (number, stage) in stages.iter().enumerate() {
+                    self.in_front = outer || number + 1 < stages.len();
                     let own = self.analysis.commands.len();
                     let stdin = before.map_or(Stdin::Inherited, |node| Stdin::Pipe(constant::printed(node)));
                     let inside = state.clone();
@@ -253,6 +258,7 @@ impl Walk<'_> {
                     self.note_pipe(first..own);
                     before = Some(stage);
                 }
+                self.in_front = outer;
                 (state.clone(), state)
             }
         };
@@ -618,7 +624,10 @@ impl Walk<'_> {
                     stdin: input,
                 } => {
                     if *input {
-                        stdin = Some(Stdin::Unknown);
+                        stdin = Some(match target.flat().as_deref() {
+                            Some("/dev/null") => Stdin::Nothing,
+                            _ => Stdin::Unknown,
+                        });
                     }
                     (operator, target)
                 }

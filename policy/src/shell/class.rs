@@ -408,9 +408,9 @@ pub(super) fn is_plain_wrapper(name: &str) -> bool {
     wrappers::find(name).is_some_and(plain) || wrappers::SHELLS.contains(&name) || matches!(name, "eval" | "trap")
 }
 
-/// Whether a program of this name is a shell, by a table of their names.
-pub(crate) fn is_shell(name: &str) -> bool {
-    wrappers::SHELLS.contains(&name)
+/// Whether a program of this name runs the file that it is given as a script of a shell.
+pub(crate) fn runs_scripts(name: &str) -> bool {
+    matches!(name, "." | "source") || wrappers::SHELLS.contains(&name)
 }
 
 /// Whether a program of this name always runs another one, or a script: not one that does so behind a subcommand alone.

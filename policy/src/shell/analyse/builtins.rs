@@ -318,15 +318,16 @@ impl Walk<'_> {
 
     /// Whether a sourced file is one of the project that leaves the shell in its folder. What such a file does is not looked
     /// into, as with any script of the project; but the line itself must not have written it (decision 0053). So it must lie
-    /// below where the line begins, wherever the shell may be, and before it the line only looks, goes elsewhere, assigns
-    /// variables and settings of the shell, reads other such files, leaves an environment, or makes the one that is entered.
+    /// below where the line begins, wherever the shell may be, with nothing behind a pipe beside it, and before it the line only
+    /// looks, goes elsewhere, assigns variables and settings of the shell, reads other such files, leaves an environment, or
+    /// makes the one that is entered.
     fn stays(&mut self, file: Option<&str>, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         let Some(file) = file else { return Ok(false) };
         // A name without a slash is sought on the search path.
         let named = file.contains('/') && !file.starts_with(['~', '-']) && !file.split('/').any(|name| name == "..");
         let absolute = file.starts_with('/') && !file.ends_with("/bin/activate");
         let signs = self.analysis.signs;
-        if !named || absolute || state.elsewhere || signs.repeats || signs.renames {
+        if !named || absolute || state.elsewhere || signs.repeats || signs.renames || self.in_front {
             return Ok(false);
         }
         self.budget.spend(state.directories.len() + index)?;
@@ -343,7 +344,10 @@ impl Walk<'_> {
                 CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory
             );
             // `deactivate` is a function of the environment that is left.
-            let sets = matches!(command.program(), None | Some("." | "source" | "set" | "export" | "deactivate"));
+            let sets = matches!(
+                command.program(),
+                None | Some("." | "source" | "set" | "export" | "deactivate")
+            );
             let named = |access: &FileAccess| access.redirection && writes(access);
             let known = looks || sets && (command.program().is_some() || command.words.is_empty());
             known && !command.files.iter().any(writes)

@@ -28,6 +28,8 @@ pub(super) enum Stdin {
     Given { text: Option<String>, said: String },
     /// A file.
     Unknown,
+    /// `/dev/null`.
+    Nothing,
 }
 
 /// A command to be recorded.
@@ -68,7 +70,7 @@ fn told(name: &str, stdin: &Stdin) -> String {
     let said = match stdin {
         Stdin::Given { said, .. } => said.as_str(),
         Stdin::Pipe(Some(text)) => text.as_str(),
-        Stdin::Pipe(None) | Stdin::Inherited | Stdin::Unknown => "",
+        Stdin::Pipe(None) | Stdin::Inherited | Stdin::Unknown | Stdin::Nothing => "",
     };
     match !said.is_empty() && acts::obeys_input(name) {
         true => said.to_owned(),
@@ -124,6 +126,15 @@ impl Walk<'_> {
             state.toplevel = None;
         }
         let certain = !state.elsewhere && !state.remote;
+        let runs = |field: &Field| {
+            field
+                .text()
+                .is_some_and(|text| text.contains('/') || class::runs_scripts(base_name(text)))
+        };
+        if certain && self.analysis.moved.contains(&index) && call.fields.first().is_some_and(runs) {
+            self.budget.spend(state.directories.len())?;
+            self.analysis.run_places.insert(index, state.directories.clone());
+        }
         if class == CommandClass::ReadOnlyGit && certain && self.analysis.moved.contains(&index) {
             self.budget.spend(state.directories.len())?;
             self.analysis.git_places.insert(index, state.directories.clone());
@@ -180,7 +191,7 @@ impl Walk<'_> {
         let text = match stdin {
             Stdin::Given { text, .. } => text.as_ref(),
             Stdin::Pipe(Some(text)) => Some(text),
-            Stdin::Inherited | Stdin::Pipe(None) | Stdin::Unknown => return Ok(()),
+            Stdin::Inherited | Stdin::Pipe(None) | Stdin::Unknown | Stdin::Nothing => return Ok(()),
         };
         // Each wrapper in front of a command reads the same again.
         self.budget.spend(text.map_or(0, String::len) / BYTES_OF_A_STEP)?;
@@ -224,7 +235,8 @@ impl Walk<'_> {
             self.mark_wrapper(index);
         }
         // `exec < list` alone: what follows reads it.
-        self.input_is_changed |= name == "exec" && call.fields.len() == 1 && call.stdin != Stdin::Inherited;
+        let changed = !matches!(call.stdin, Stdin::Inherited | Stdin::Nothing);
+        self.input_is_changed |= name == "exec" && call.fields.len() == 1 && changed;
         let mut state = state;
         if matches!(name, "command" | "builtin" | "eval" | "noglob") {
             self.ran_here(index, &mut state)?;
