@@ -179,11 +179,18 @@ impl World<'_> {
     /// A deny or ask on commands that the texts of a command may be a case for.
     ///
     /// A program without a file to run takes its text from the line's here-document, so all of the line is looked through.
-    pub(super) fn told_command(&self, line: &str, command: &Command) -> Option<RuleId> {
+    pub(super) fn told_command(&self, line: &str, input: Option<&Option<String>>, command: &Command) -> Option<RuleId> {
         if !self.has_scoped_shell_rule() {
             return None;
         }
         let mut told = told(command);
+        // Code that runs programs may run what it reads; a console runs it as code.
+        let input = input.and_then(Option::as_deref).unwrap_or_default();
+        let calls = || input.starts_with('!') || CALLS.iter().any(|call| input.contains(call));
+        let runs = || is_code_that_runs(command);
+        if !input.is_empty() && (runs() || is_console_of_code(command) && calls()) {
+            told.push(input.to_owned());
+        }
         if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
             told.push(line.to_owned());
         }
@@ -305,8 +312,10 @@ const QUOTES: [char; 3] = ['\'', '"', '`'];
 /// The quoted words from one quote on, between which nothing but the signs of a list stands. Any quote may begin one: an apostrophe
 /// in front (`don't`) takes none away.
 fn list<'t>(text: &'t str, quotes: &[(usize, Option<usize>)], first: usize) -> impl Iterator<Item = &'t str> {
-    let is_sign = |c: char| c.is_whitespace() || ",[({:=>".contains(c);
+    let is_sign = |c: char| c.is_whitespace() || ",[({:=>*".contains(c);
     let joins = move |between: &str| {
+        // `b'push'`, `rf'push'`.
+        let between = between.trim_end_matches(['B', 'F', 'R', 'U', 'b', 'f', 'r', 'u']);
         let rest = between.trim_start_matches(is_sign);
         let named = rest.strip_prefix("args").or_else(|| rest.strip_prefix("argv"));
         named.unwrap_or(rest).chars().all(is_sign)
@@ -343,9 +352,30 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
     command.words.iter().skip(1).filter_map(Word::literal)
 }
 
+/// Whether the words of an interpreter hold code that runs programs: `perl -ne 'system $_'`.
+fn is_code_that_runs(command: &Command) -> bool {
+    let code = |word: &str| is_code(word) || word.contains(char::is_whitespace);
+    interpreter(command) && words(command).any(|word| code(word) && CALLS.iter().any(|call| word.contains(call)))
+}
+
+/// Whether a program is a console that runs its input as code: `ipython`, `python manage.py shell`.
+fn is_console_of_code(command: &Command) -> bool {
+    let name = command.program_name().unwrap_or_default();
+    let frame =
+        is_interpreter(name) || matches!(name, "jupyter" | "rails" | "mix" | "symfony" | "flask" | "django-admin");
+    let verb = |word: &str| matches!(word, "c" | "console" | "shell" | "shell_plus" | "tinker");
+    CONSOLES.contains(&name) || (frame && words(command).take(3).any(verb))
+}
+
+/// Consoles of languages that are no interpreters of scripts.
+const CONSOLES: &[&str] = &[
+    "bpython", "ghci", "iex", "ipython", "ipython3", "irb", "jshell", "pry", "psysh", "ptpython",
+];
+
 /// Whether its program text comes from a here-document of the line, or a here-string.
 fn is_fed(line: &str, command: &Command) -> bool {
-    let names_input = || words(command).any(|word| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0"));
+    let is_stream = |word: &str| ["/dev/", "/proc/"].iter().any(|folder| word.starts_with(folder));
+    let names_input = || words(command).any(|word| word == "-" || is_stream(word));
     interpreter(command) && (names_input() || words(command).all(|word| word.starts_with('-'))) && line.contains("<<")
 }
 
@@ -583,6 +613,7 @@ mod tests {
             ("new Deno.Command(\"git\",{args:[\"push\"]})", vec!["git", "push"]),
             ("execvp('git', ['git', 'push'])", vec!["git", "git", "push"]),
             ("system \"git\", \"push\"", vec!["git", "push"]),
+            ("run([b'git', rf'push'])", vec!["git", "push"]),
             ("# don't\nrun(['git', 'push'])", vec!["git", "push"]),
             ("run(['git', 'push']) # the users' own", vec!["git", "push"]),
         ] {

@@ -1,6 +1,6 @@
 //! Builtins that change the shell itself: its directory, its variables, the meaning of its words.
 
-use super::{Call, Stdin, Value, Walk, Ways, excerpt};
+use super::{Call, Stdin, Value, Walk, Ways, excerpt, wrapped::is_stream};
 use crate::AbsPath;
 use crate::shell::{
     Access, Command, CommandClass, Context, FileAccess, OpaqueReason, Word,
@@ -294,11 +294,7 @@ impl Walk<'_> {
             "source" | "." => {
                 match arguments.first() {
                     // The input is a script: `. /dev/stdin <<< …`.
-                    Some(file)
-                        if file
-                            .text()
-                            .is_some_and(|text| text.starts_with("/dev/") || text.starts_with("/proc/")) =>
-                    {
+                    Some(file) if file.text().is_some_and(|text| is_stream(text, state)) => {
                         self.opaque(&file.source.clone(), OpaqueReason::DynamicScript);
                     }
                     Some(file) if file.text().is_some() => {}

@@ -12,6 +12,25 @@ use crate::shell::{
     variables,
 };
 
+/// Programs that run what they are given again, or that leave it running when they end.
+const LATER: &[&str] = &[
+    "abduco",
+    "at",
+    "batch",
+    "daemon",
+    "daemonize",
+    "dtach",
+    "entr",
+    "nodemon",
+    "screen",
+    "setsid",
+    "start-stop-daemon",
+    "systemd-run",
+    "tmux",
+    "watch",
+    "watchexec",
+    "zellij",
+];
 /// Most texts of dynamic words that are followed on the deny side.
 const VARIANTS: usize = 16;
 /// So many bytes of an input that is kept cost one step.
@@ -104,7 +123,7 @@ impl Walk<'_> {
             self.analysis.signs.renames = true;
             self.analysis.signs.repeats = true;
         }
-        self.analysis.signs.repeats |= matches!(name.as_deref(), Some("entr" | "watch" | "watchexec"));
+        self.analysis.signs.repeats |= name.as_deref().is_some_and(|name| LATER.contains(&name));
         let here = |directory: &AbsPath| *directory == self.context.cwd;
         if state.elsewhere || !state.directories.iter().all(here) {
             self.analysis.moved.insert(index);
@@ -262,7 +281,7 @@ impl Walk<'_> {
             let mut programs = ran.iter().filter_map(Command::program);
             programs.any(|program| names.contains(&program))
         };
-        state.signs.renames |= is(&["declare", "typeset", "local"]);
+        state.signs.renames |= is(&["alias", "declare", "enable", "hash", "local", "typeset", "unalias"]);
         state.elsewhere |= ran.iter().any(|command| command.class == CommandClass::ChangeDirectory);
         if is(&[".", "source"]) {
             self.redefines_git = true;
