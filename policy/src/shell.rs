@@ -53,7 +53,7 @@ mod wrappers;
 
 pub use analyse::analyse;
 pub(crate) use analyse::analyse_in;
-pub(crate) use class::always_wraps;
+pub(crate) use class::{always_wraps, runs_scripts};
 pub(crate) use escapes::takes_script;
 pub use hidden::visible;
 pub(crate) use hidden::{hides, is_confusable};
@@ -89,6 +89,10 @@ pub struct Analysis {
     /// What commands read from their input, by their numbers, where it stands in the line: a here-document, a here-string, or
     /// what a command in front of the pipe prints. `None`: its text is not certain, and stands behind `<<`.
     pub inputs: BTreeMap<usize, Option<String>>,
+    /// Commands, by number, of which the input is another than the shell's without a text in the line: a file.
+    pub redirected: BTreeSet<usize>,
+    /// Where commands may be, by their numbers, that run a program or script by its name in another folder, where that is known.
+    pub run_places: BTreeMap<usize, Vec<AbsPath>>,
     /// Loops over what substitutions print.
     pub loops: Vec<Loop>,
     /// What its text says of the meaning and order of its commands.
@@ -151,7 +155,7 @@ pub struct Command {
 pub struct Named {
     /// What of the word names it.
     pub text: String,
-    /// Which; unknown where there are more words than are looked at.
+    /// Which; unknown where the shell alone knows the folder (`~-/x`), and where there are more words than are looked at.
     pub target: FileTarget,
     /// As in [`FileAccess::through`].
     pub through: Option<Vec<AbsPath>>,
@@ -405,6 +409,13 @@ pub struct FileAccess {
     /// Folders that the path, as it is written, enters and leaves again by `..`: where one of them is a link, the path does
     /// not lead where its words say. `None` if they are too many to follow, so that it can lead anywhere.
     pub through: Option<Vec<AbsPath>>,
+}
+
+impl FileAccess {
+    /// Whether it is `/dev/null`, which keeps nothing.
+    pub(crate) fn goes_nowhere(&self) -> bool {
+        matches!(&self.target, FileTarget::Path(path) if path.as_str() == "/dev/null")
+    }
 }
 
 /// Which file.

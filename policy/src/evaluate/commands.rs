@@ -181,7 +181,7 @@ impl World<'_> {
         } else if let Some(id) = self.perhaps_denied(command, room) {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
-        } else if let Some(id) = self.told_command(line, command) {
+        } else if let Some(id) = self.told_command(line, analysis.inputs.get(&index), command) {
             let why = "it is told to run a text that seems to be a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
         } else if let Some(mention) = self.mentioned_command(line, analysis, index, command) {
@@ -243,8 +243,12 @@ impl World<'_> {
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
-        if let Reach::Wildcard(_) = reach {
-            parts.extend(self.judge_outside(command).into_iter().map(|part| part.through(&seen)));
+        if let Reach::Wildcard(id) = reach {
+            parts.extend(
+                self.judge_outside(command, id)
+                    .into_iter()
+                    .map(|part| part.through(&seen)),
+            );
         }
         parts.extend(self.judge_urls(command).map(|part| part.through(&seen)));
         let named = self.judge_named_hosts(line, analysis, index, command);

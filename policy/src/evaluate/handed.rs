@@ -76,13 +76,17 @@ fn loop_of<'a>(analysis: &'a Analysis, index: usize, source: &str) -> Option<&'a
 }
 
 /// Whether nothing else in the line may make names, between the look at the folders and the listing of them: neither before a
-/// command nor, in a loop, after it.
+/// command nor, where it stands in a group, in a trap or in front of a pipe, after it.
 fn others_only_look(analysis: &Analysis, index: usize) -> bool {
-    let in_a_group = |command: &Command| {
-        let mut seen = command.seen_through.iter();
-        seen.any(|context| matches!(context, Context::Group(_)))
+    let later = |context: &Context| match context {
+        Context::Group(_) => true,
+        Context::Script(label) => label == "trap",
+        Context::Substitution(_) | Context::Transparent(_) | Context::Changing(_) => false,
     };
-    let all = analysis.commands.get(index).is_none_or(in_a_group);
+    let runs_later = |command: &Command| command.seen_through.iter().any(later);
+    // All of a pipeline runs at the same time.
+    let at_once = || analysis.pipes.iter().any(|pipe| pipe.from.contains(&index));
+    let all = analysis.commands.get(index).is_none_or(runs_later) || at_once();
     let before = if all { analysis.commands.len() } else { index };
     if before > MOST_OTHERS {
         return false;
@@ -92,7 +96,7 @@ fn others_only_look(analysis: &Analysis, index: usize) -> bool {
             command.class,
             CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory | CommandClass::Wrapper
         );
-        let writes = |access: &FileAccess| access.access != Access::Read && !names_a_device(access);
+        let writes = |access: &FileAccess| access.access != Access::Read && !access.goes_nowhere();
         // `sed -i` changes what is there.
         let edits = command.program_name() == Some("sed") && command.class == CommandClass::FileChange;
         edits && !command.files.iter().any(|access| access.redirection)
@@ -100,10 +104,6 @@ fn others_only_look(analysis: &Analysis, index: usize) -> bool {
     };
     let others = analysis.commands.iter().take(before).enumerate();
     others.filter(|(at, _)| *at != index).all(|(_, command)| looks(command))
-}
-
-fn names_a_device(access: &FileAccess) -> bool {
-    matches!(&access.target, FileTarget::Path(path) if path.as_str() == "/dev/null")
 }
 
 /// The listings of the loops over whose names a command goes.
@@ -280,7 +280,7 @@ impl World<'_> {
                 }
             }
         }
-        (!out.is_empty() && out.len() <= MOST_FOLDERS).then_some(out)
+        (!out.is_empty()).then_some(out)
     }
 
     /// Names that a loop goes over, `for f in $(git ls-files)`: each is one word, and no pattern of the shell.

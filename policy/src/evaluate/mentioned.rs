@@ -432,6 +432,7 @@ fn may_get_more(analysis: &Analysis, index: usize, command: &Command) -> bool {
     let parts =
         |word: &Word| matches!(word, Word::Dynamic { source, pattern: false } if source.contains(['$', '`', '<']));
     analysis.inputs.contains_key(&index)
+        || analysis.redirected.contains(&index)
         || analysis.pipes.iter().any(|pipe| pipe.to.contains(&index))
         || command.files.iter().any(reads)
         || command.words.iter().any(parts)

@@ -8,7 +8,8 @@
 use crate::{
     AbsPath, Mode, Verdict,
     mode::{ActionClass, Answer},
-    rule::PathVerb,
+    rule::{Matcher, PathVerb},
+    ruleset::RuleId,
     shell::{Access, Command, CommandClass, FileTarget, Named},
 };
 
@@ -20,12 +21,20 @@ const MOST_PARTS: usize = 8;
 impl World<'_> {
     /// The files that the words of a command name outside of the workspace, and protected ones that it writes, where an allow
     /// with a wildcard is what allows the command.
-    pub(super) fn judge_outside(&self, command: &Command) -> Vec<Part> {
+    pub(super) fn judge_outside(&self, command: &Command, id: RuleId) -> Vec<Part> {
         let unknown = matches!(command.class, CommandClass::Other | CommandClass::Wrapper);
         if !unknown || self.request.mode.answer(ActionClass::OtherCommand) == Answer::Allow {
             return Vec::new();
         }
-        let named = command.named.iter().filter_map(|named| self.judge_outside_file(named));
+        // Who writes `Bash(uv run ../x.py *)` means that program.
+        let said = |named: &Named| match self.rule(id).map(|rule| &rule.matcher) {
+            Some(Matcher::Shell(pattern)) => {
+                command.program() == Some(&named.text) && pattern.text().contains(&named.text)
+            }
+            _ => false,
+        };
+        let named = command.named.iter().filter(|named| !said(named));
+        let named = named.filter_map(|named| self.judge_outside_file(named));
         named
             .filter(|part| part.verdict != Verdict::Allow)
             .take(MOST_PARTS)
@@ -34,7 +43,7 @@ impl World<'_> {
 
     fn judge_outside_file(&self, named: &Named) -> Option<Part> {
         let FileTarget::Path(path) = &named.target else {
-            let why = "it names more files than are looked at, and some may lie outside of the workspace";
+            let why = "it names a file of which the place is not known, or more than are looked at, and one may lie outside of the workspace";
             return Some(Part::unknown(&named.text, why));
         };
         let subject = format!("may use {path}");

@@ -179,11 +179,18 @@ impl World<'_> {
     /// A deny or ask on commands that the texts of a command may be a case for.
     ///
     /// A program without a file to run takes its text from the line's here-document, so all of the line is looked through.
-    pub(super) fn told_command(&self, line: &str, command: &Command) -> Option<RuleId> {
+    pub(super) fn told_command(&self, line: &str, input: Option<&Option<String>>, command: &Command) -> Option<RuleId> {
         if !self.has_scoped_shell_rule() {
             return None;
         }
         let mut told = told(command);
+        // Code that runs programs may run what it reads; a console runs it as code.
+        let input = input.and_then(Option::as_deref).unwrap_or_default();
+        let calls = || input.starts_with('!') || CALLS.iter().any(|call| input.contains(call));
+        let runs = || is_code_that_runs(command);
+        if !input.is_empty() && (runs() || is_console_of_code(command) && calls()) {
+            told.push(input.to_owned());
+        }
         if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
             told.push(line.to_owned());
         }
@@ -258,18 +265,21 @@ impl World<'_> {
     /// A deny or ask on commands that lists of words in code are a case for: `run(["git", "push"])`, `system("git", "push")`.
     fn listed_in_code(&self, told: &[String]) -> Option<RuleId> {
         let (mut deny, mut ask) = (None, None);
-        for words in told.iter().flat_map(|text| lists(text)) {
-            for from in 0..words.len() {
-                let Some((name, _)) = words.get(from..).and_then(<[&str]>::split_first) else {
-                    break;
+        for text in told {
+            let quotes = quotes(text);
+            for at in 0..quotes.len() {
+                let Some(name) = list(text, &quotes, at)
+                    .next()
+                    .filter(|_| list(text, &quotes, at).nth(1).is_some())
+                else {
+                    continue;
                 };
                 let name = name.rsplit('/').next().unwrap_or_default();
                 if !self.one_word_more() || !self.is_named(name) {
                     continue;
                 }
-                let rest = words.get(from + 1..).unwrap_or_default().iter().copied();
-                let words = std::iter::once(name).chain(rest).take(MAX_LISTED);
-                let (own_deny, own_ask) = self.rule_on_texts(words);
+                let rest = list(text, &quotes, at).skip(1);
+                let (own_deny, own_ask) = self.rule_on_texts(std::iter::once(name).chain(rest).take(MAX_LISTED));
                 deny = deny.or(own_deny);
                 ask = ask.or(own_ask);
             }
@@ -281,34 +291,46 @@ impl World<'_> {
 /// Most words of a list in code that are compared with rules.
 const MAX_LISTED: usize = 64;
 
-/// Quoted words of a code text between which nothing but the signs of a list stands.
-fn lists(text: &str) -> Vec<Vec<&str>> {
-    let joins = |between: &str| {
-        let named = between.replace("args", "").replace("argv", "");
-        named.chars().all(|c| c.is_whitespace() || ",[({:=>".contains(c))
-    };
-    let (mut out, mut own): (Vec<Vec<&str>>, Vec<&str>) = (Vec::new(), Vec::new());
-    let mut rest = text;
-    while let Some(at) = rest.find(['\'', '"', '`']).filter(|_| out.len() < MAX_PLACES) {
-        let (between, from) = rest.split_at_checked(at).unwrap_or_default();
-        let mark = from.get(..1).unwrap_or_default();
-        let inner = from.get(1..).unwrap_or_default();
-        let Some(end) = inner.find(mark) else {
-            // An odd quote is none: go on behind it. There is no other of its kind.
-            out.push(std::mem::take(&mut own));
-            rest = inner;
-            continue;
-        };
-        let (word, behind) = inner.split_at_checked(end).unwrap_or_default();
-        if !joins(between) && !own.is_empty() {
-            out.push(std::mem::take(&mut own));
+/// The quotes of a text by their places, each with the number of the next of its kind.
+fn quotes(text: &str) -> Vec<(usize, Option<usize>)> {
+    let mut found: Vec<(usize, Option<usize>)> = text.match_indices(QUOTES).map(|(at, _)| (at, None)).collect();
+    let mut behind = [None; QUOTES.len()];
+    for (number, (at, next)) in found.iter_mut().enumerate().rev() {
+        let kind = QUOTES
+            .iter()
+            .position(|quote| text.get(*at..).is_some_and(|text| text.starts_with(*quote)));
+        if let Some(last) = kind.and_then(|kind| behind.get_mut(kind)) {
+            *next = last.replace(number);
         }
-        own.push(word);
-        rest = behind.get(1..).unwrap_or_default();
     }
-    out.push(own);
-    out.retain(|words| words.len() > 1);
-    out
+    found
+}
+
+/// What words of code stand in.
+const QUOTES: [char; 3] = ['\'', '"', '`'];
+
+/// The quoted words from one quote on, between which nothing but the signs of a list stands. Any quote may begin one: an apostrophe
+/// in front (`don't`) takes none away.
+fn list<'t>(text: &'t str, quotes: &[(usize, Option<usize>)], first: usize) -> impl Iterator<Item = &'t str> {
+    let is_sign = |c: char| c.is_whitespace() || ",[({:=>*".contains(c);
+    let joins = move |between: &str| {
+        // `b'push'`, `rf'push'`.
+        let between = between.trim_end_matches(['B', 'F', 'R', 'U', 'b', 'f', 'r', 'u']);
+        let rest = between.trim_start_matches(is_sign);
+        let named = rest.strip_prefix("args").or_else(|| rest.strip_prefix("argv"));
+        named.unwrap_or(rest).chars().all(is_sign)
+    };
+    let (mut at, mut before) = (first, None);
+    std::iter::from_fn(move || {
+        let (open, close) = quotes.get(at).and_then(|(open, close)| Some((*open, (*close)?)))?;
+        if before.is_some_and(|before| !text.get(before..open).is_some_and(joins)) {
+            return None;
+        }
+        let end = quotes.get(close)?.0;
+        at = close + 1;
+        before = Some(end + 1);
+        text.get(open + 1..end)
+    })
 }
 
 /// Files that a patch in the line changes, and how, if the command is `apply_patch`.
@@ -330,9 +352,30 @@ fn words(command: &Command) -> impl Iterator<Item = &str> {
     command.words.iter().skip(1).filter_map(Word::literal)
 }
 
+/// Whether the words of an interpreter hold code that runs programs: `perl -ne 'system $_'`.
+fn is_code_that_runs(command: &Command) -> bool {
+    let code = |word: &str| is_code(word) || word.contains(char::is_whitespace);
+    interpreter(command) && words(command).any(|word| code(word) && CALLS.iter().any(|call| word.contains(call)))
+}
+
+/// Whether a program is a console that runs its input as code: `ipython`, `python manage.py shell`.
+fn is_console_of_code(command: &Command) -> bool {
+    let name = command.program_name().unwrap_or_default();
+    let frame =
+        is_interpreter(name) || matches!(name, "jupyter" | "rails" | "mix" | "symfony" | "flask" | "django-admin");
+    let verb = |word: &str| matches!(word, "c" | "console" | "shell" | "shell_plus" | "tinker");
+    CONSOLES.contains(&name) || (frame && words(command).take(3).any(verb))
+}
+
+/// Consoles of languages that are no interpreters of scripts.
+const CONSOLES: &[&str] = &[
+    "bpython", "ghci", "iex", "ipython", "ipython3", "irb", "jshell", "pry", "psysh", "ptpython",
+];
+
 /// Whether its program text comes from a here-document of the line, or a here-string.
 fn is_fed(line: &str, command: &Command) -> bool {
-    let names_input = || words(command).any(|word| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0"));
+    let is_stream = |word: &str| ["/dev/", "/proc/"].iter().any(|folder| word.starts_with(folder));
+    let names_input = || words(command).any(|word| word == "-" || is_stream(word));
     interpreter(command) && (names_input() || words(command).all(|word| word.starts_with('-'))) && line.contains("<<")
 }
 
@@ -558,6 +601,11 @@ mod tests {
 
     #[test]
     fn words_of_a_list_in_code_belong_together() {
+        let lists = |text| {
+            let quotes = quotes(text);
+            let lists = (0..quotes.len()).map(|at| list(text, &quotes, at).collect::<Vec<_>>());
+            lists.filter(|list| list.len() > 1).collect::<Vec<_>>()
+        };
         for (text, words) in [
             ("run([\"git\",\"push\"])", vec!["git", "push"]),
             ("run(['git',\n  'push'])", vec!["git", "push"]),
@@ -565,8 +613,11 @@ mod tests {
             ("new Deno.Command(\"git\",{args:[\"push\"]})", vec!["git", "push"]),
             ("execvp('git', ['git', 'push'])", vec!["git", "git", "push"]),
             ("system \"git\", \"push\"", vec!["git", "push"]),
+            ("run([b'git', rf'push'])", vec!["git", "push"]),
+            ("# don't\nrun(['git', 'push'])", vec!["git", "push"]),
+            ("run(['git', 'push']) # the users' own", vec!["git", "push"]),
         ] {
-            assert_eq!(lists(text), [words], "{text}");
+            assert_eq!(lists(text).first(), Some(&words), "{text}");
         }
         assert!(lists("print('git'); f('push')").is_empty());
         assert!(lists("f('git') + g('push')").is_empty());

@@ -4,27 +4,30 @@
 //! it is run as any file of the project is: its mode was changed, it is a copy of a file of the workspace, or a compiler made it
 //! from such files (`shell::origins`). What the line wrote otherwise is followed through copies and compilers.
 //!
-//! It does not look into files, and knows only shells and programs that are named by their path.
+//! It does not look into files, and knows only shells and programs that are named by their path. In a folder that is not known
+//! a name counts as any file of the line's whose path ends so.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use crate::{
     AbsPath,
     shell::{
-        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Word,
+        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Pipe, Word,
         origins::{self, Origin},
+        runs_scripts,
     },
 };
 
 use super::world::World;
 
-/// Programs that run the file they are given as a shell script.
-const SHELLS: &[&str] = &[".", "bash", "dash", "ksh", "sh", "source", "zsh"];
-
 /// Most files that are remembered; of more, each may be one.
 const MOST_FILES: usize = 256;
 /// Longest path that is looked for among them (`PATH_MAX`); a longer one may be any.
 const LONGEST_PATH: usize = 4096;
+/// Most ends of names that are remembered; of more, each may be one.
+const MOST_ENDS: usize = 16;
+/// Most links of which it is looked whether a line writes into them.
+const MOST_LINKS: usize = 64;
 /// Most turns in which copies of what a later part of the line writes are followed.
 const MOST_TURNS: usize = 4;
 
@@ -34,8 +37,10 @@ struct Written {
     files: HashSet<String>,
     /// The same as paths.
     paths: Vec<AbsPath>,
-    /// Those of them that may be folders: a redirection writes none.
+    /// Those of them that may be folders: a redirection writes none, nor does a program that only edits.
     folders: HashSet<String>,
+    /// How names end of which the rest is not known: `.log` of `"$t.log"`.
+    ends: Vec<String>,
     /// There is one, perhaps one of which the name is not known.
     any: bool,
     /// There are more than are remembered.
@@ -50,24 +55,61 @@ impl Written {
     /// Whether a file may; what lies in a folder that was written as a whole may, too.
     fn holds(&self, path: &AbsPath) -> bool {
         let text = path.as_str();
+        // A path longer than the system opens is not compared, so that each word costs little; it may be any of them.
         if self.many || text.len() > LONGEST_PATH {
             return self.any || self.many;
         }
-        let mut above = text.rsplit_once('/');
-        while let Some((folder, _)) = above.filter(|_| !self.folders.is_empty()) {
-            if self.folders.contains(if folder.is_empty() { "/" } else { folder }) {
-                return true;
-            }
-            above = folder.rsplit_once('/');
-        }
-        self.files.contains(text)
+        let holds = |folder: &String| {
+            let below = text.strip_prefix(folder.trim_end_matches('/'));
+            below.is_some_and(|below| below.starts_with('/'))
+        };
+        self.files.contains(text) || self.folders.iter().any(holds) || self.ends.iter().any(|end| text.ends_with(end))
+    }
+
+    /// Whether the file of a name may, in a folder of which it is not known which of the line's it is.
+    fn holds_somewhere(&self, name: &str) -> bool {
+        let end = AbsPath::root().join(name);
+        let ends = |path: &AbsPath| path.as_str().ends_with(end.as_str());
+        let ended = self.ends.iter().any(|own| end.as_str().ends_with(own));
+        self.many || !self.folders.is_empty() || ended || self.paths.iter().any(ends)
     }
 
     /// Whether something in a folder may.
     fn holds_below(&self, folder: &AbsPath) -> bool {
-        self.many || self.paths.iter().any(|file| file.is_within(folder))
+        self.many || !self.ends.is_empty() || self.paths.iter().any(|file| file.is_within(folder))
+    }
+
+    /// A file that a redirection writes, of which the name is not all known: any that ends so.
+    fn note_end(&mut self, source: &str) {
+        let end = known_end(source);
+        self.many |= end.is_empty() || end.len() > LONGEST_PATH || self.ends.len() >= MOST_ENDS;
+        if !self.many && !self.ends.iter().any(|own| own == end) {
+            self.ends.push(end.to_owned());
+        }
     }
 }
+
+/// How the name of a file surely ends of which the shell puts the rest together; empty: nobody knows.
+fn known_end(source: &str) -> &str {
+    let name = source.trim_end_matches('"').rsplit('/').next().unwrap_or_default();
+    let Some((at, sign)) = name.char_indices().rfind(|(_, c)| SPECIAL.contains(*c)) else {
+        return name;
+    };
+    let (before, end) = (name.get(..at), name.get(at + 1..).unwrap_or_default());
+    match sign {
+        // `$name`, `$1`, `$@`, and `$name:r` of zsh.
+        '$' if end.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') => {
+            let end = end.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            if end.starts_with(':') { "" } else { end }
+        }
+        '$' | '\\' => "",
+        _ if before.is_some_and(|before| before.ends_with('$')) => "",
+        _ => end,
+    }
+}
+
+/// Signs of the shell that make a word another.
+const SPECIAL: &str = "$`\"'\\*?[]{}()~!#@";
 
 impl World<'_> {
     /// Commands, by number, that run a file into which the line may have written a command.
@@ -91,8 +133,22 @@ impl World<'_> {
             written.many |= grew && turns == 0;
             turns = if grew { turns } else { 0 };
         }
+        // What is written by one name is run by another.
+        written.many |= links && writes_through_links(analysis);
+        let piped = self.written_behind_pipes(analysis);
+        let in_front = within(analysis, |pipe| &pipe.from);
         for (index, command) in analysis.commands.iter().enumerate() {
-            if written.any && self.run_by(command).any(|path| written.holds(&path)) {
+            let moved = analysis.moved.contains(&index);
+            let runs = |written: &Written| {
+                let holds = |text: &str| match analysis.run_places.get(&index) {
+                    Some(folders) => folders.iter().any(|folder| written.holds(&folder.join(text))),
+                    None if moved && !text.starts_with('/') => written.holds_somewhere(text),
+                    None => self.resolve(text).is_some_and(|path| written.holds(&path)),
+                };
+                written.any && run_by(command).any(holds)
+            };
+            let at_once = || piped.as_ref().filter(|_| in_front.get(index) == Some(&true));
+            if runs(&written) || at_once().is_some_and(runs) {
                 out.push(index);
             }
             self.note(&mut written, analysis, index, command);
@@ -100,21 +156,25 @@ impl World<'_> {
         out
     }
 
-    /// The files that a command runs as programs or shell scripts.
-    fn run_by<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = AbsPath> + 'c {
-        let program = command.program();
-        let script = program.filter(|program| program.contains('/'));
-        let scripts = command
-            .words
-            .iter()
-            .skip(1)
-            .filter_map(Word::literal)
-            .filter(move |_| program.is_some_and(|program| SHELLS.contains(&program)));
-        script.into_iter().chain(scripts).filter_map(|text| self.resolve(text))
+    /// What is written behind the pipes of a line: at the same time as what stands in front of them runs.
+    fn written_behind_pipes(&self, analysis: &Analysis) -> Option<Written> {
+        let from = analysis.pipes.iter().map(|pipe| pipe.to.start).min()?;
+        let mut written = Written {
+            fed: fed(analysis),
+            by_git: true,
+            ..Written::default()
+        };
+        for (index, command) in analysis.commands.iter().enumerate().skip(from) {
+            if written.fed.get(index) == Some(&true) {
+                self.note(&mut written, analysis, index, command);
+            }
+        }
+        written.any.then_some(written)
     }
 
     fn note(&self, written: &mut Written, analysis: &Analysis, index: usize, command: &Command) {
-        let writes = |access: &&FileAccess| access.access == Access::Write;
+        let writes = |access: &&FileAccess| access.access == Access::Write && !access.goes_nowhere();
+        let edits = matches!(command.program_name(), Some("dd" | "sed" | "sponge" | "tee"));
         if !command.files.iter().any(|access| writes(&access)) {
             return;
         }
@@ -129,14 +189,19 @@ impl World<'_> {
                 FileTarget::Path(path) => {
                     written.any = true;
                     written.many |= written.files.len() >= MOST_FILES;
-                    if !written.many && !access.redirection {
+                    if !written.many && !access.redirection && !edits {
                         written.folders.insert(path.as_str().to_owned());
                     }
                     if !written.many && written.files.insert(path.as_str().to_owned()) {
                         written.paths.push(path.clone());
                     }
                 }
-                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => written.any = true,
+                FileTarget::Pattern { pattern: source, .. } | FileTarget::Unknown(source) => {
+                    written.any = true;
+                    if access.redirection {
+                        written.note_end(source);
+                    }
+                }
             }
         }
     }
@@ -196,14 +261,55 @@ impl World<'_> {
     }
 }
 
+/// The files that a command runs as programs or shell scripts, as they are written. A text behind `-c` is no file, and is walked.
+fn run_by(command: &Command) -> impl Iterator<Item = &str> {
+    let script = command.program().filter(|program| program.contains('/'));
+    let takes = command.program_name().is_some_and(runs_scripts);
+    let mut operands = false;
+    let of_files = command
+        .words
+        .iter()
+        .skip(1)
+        .filter_map(Word::literal)
+        .map_while(move |word| {
+            let option = !operands && word.starts_with(['-', '+']);
+            operands |= word == "--";
+            let is_text = option && !word.starts_with("--") && word.contains('c');
+            (takes && !is_text).then_some(if option { None } else { Some(word) })
+        });
+    script.into_iter().chain(of_files.flatten())
+}
+
+/// Whether a line writes into what it links: then a file of any name may be another one.
+fn writes_through_links(analysis: &Analysis) -> bool {
+    let writes = |access: &&FileAccess| access.access == Access::Write && !access.goes_nowhere();
+    let links = || analysis.commands.iter().filter(|command| makes_links(command));
+    let named = || links().flat_map(|command| command.files.iter().filter(writes));
+    let all_known = named().take(MOST_LINKS + 1).count() <= MOST_LINKS
+        && links().all(|command| command.files.iter().any(|access| writes(&access)));
+    let misses = |file: &AbsPath| {
+        all_known
+            && named().all(|link| match &link.target {
+                FileTarget::Path(link) => !file.is_within(link),
+                FileTarget::Pattern { .. } | FileTarget::Unknown(_) => false,
+            })
+    };
+    analysis.commands.iter().any(|command| {
+        let (link, kept) = (makes_links(command), origins::origin(command) == Some(Origin::Kept));
+        let mut own = command.files.iter().filter(writes);
+        own.any(|access| match &access.target {
+            _ if (link || kept) && !access.redirection => false,
+            FileTarget::Path(path) => !misses(path),
+            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => true,
+        })
+    })
+}
+
 /// Whether a command makes links: what is written behind one is written into what is run through it.
 fn makes_links(command: &Command) -> bool {
     let name = command.program_name();
     // `cp -al`, `cp --sym`.
-    let links = |text: &str| match text.strip_prefix("--") {
-        Some(long) => !long.is_empty() && ["link", "symbolic-link"].iter().any(|own| own.starts_with(long)),
-        None => text.starts_with('-') && text.contains(['l', 's']),
-    };
+    let links = |text: &str| origins::is_one_of(text, "-l -s --link --symbolic-link");
     let told = || command.words.iter().skip(1).filter_map(Word::literal).any(links);
     matches!(name, Some("ln" | "gln" | "link")) || (matches!(name, Some("cp" | "gcp")) && told())
 }
@@ -220,20 +326,31 @@ fn is_stream(word: &Word) -> bool {
 
 /// Of each command, by its number, whether what it reads stands in the line or comes through a pipe.
 fn fed(analysis: &Analysis) -> Vec<bool> {
+    let mut fed = within(analysis, |pipe| &pipe.to);
+    for index in analysis.inputs.keys() {
+        if let Some(fed) = fed.get_mut(*index) {
+            *fed = true;
+        }
+    }
+    fed
+}
+
+/// Of each command, by its number, whether it stands on this side of a pipe.
+fn within(analysis: &Analysis, side: impl Fn(&Pipe) -> &Range<usize>) -> Vec<bool> {
     let mut changes = vec![0_i64; analysis.commands.len() + 1];
-    for pipe in &analysis.pipes {
-        for (at, by) in [(pipe.to.start, 1), (pipe.to.end, -1)] {
+    for range in analysis.pipes.iter().map(side) {
+        for (at, by) in [(range.start, 1), (range.end, -1)] {
             if let Some(change) = changes.get_mut(at) {
                 *change += by;
             }
         }
     }
     let mut pipes = 0;
-    let piped = changes.iter().enumerate().map(|(index, change)| {
+    let within = changes.iter().map(|change| {
         pipes += change;
-        pipes > 0 || analysis.inputs.contains_key(&index)
+        pipes > 0
     });
-    piped.collect()
+    within.collect()
 }
 
 /// Whether git may have been given contents by the line, which `git checkout` would then write: a command of git's does more

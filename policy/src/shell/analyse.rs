@@ -16,7 +16,7 @@ use crate::AbsPath;
 
 use super::{
     Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Loop, Opaque, OpaqueReason, Pipe,
-    ShellContext, Socket, Word, class, constant,
+    ShellContext, Signs, Socket, Word, class, constant,
     expand::{self, State, Value},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
@@ -60,6 +60,9 @@ pub(super) fn analyse_counted(
         plain: false,
         with_hashes: Vec::new(),
         redefines_git: false,
+        traps_move: false,
+        input_is_changed: false,
+        in_front: false,
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
@@ -113,6 +116,12 @@ struct Walk<'a> {
     with_hashes: Vec<usize>,
     /// `git` may be a function by then, and print anything.
     redefines_git: bool,
+    /// A trap changes the folder, whenever it runs.
+    traps_move: bool,
+    /// The input of the shell itself is another by then: `exec < list`.
+    input_is_changed: bool,
+    /// Something behind a pipe runs beside it.
+    in_front: bool,
 }
 
 impl Walk<'_> {
@@ -121,8 +130,6 @@ impl Walk<'_> {
         let depth = self.budget.depth;
         let mut state = State::new(self.context);
         state.toplevel.clone_from(&self.toplevel);
-        self.analysis.signs = super::signs::Signs::of(line);
-        state.signs = self.analysis.signs;
         if let Err(fault) = self.text(line, state) {
             self.seen.clear();
             self.budget.depth = depth;
@@ -181,6 +188,7 @@ impl Walk<'_> {
     /// A text that a shell runs.
     fn text(&mut self, text: &str, mut state: State) -> Read<State> {
         state.plain = self.plain;
+        self.analysis.signs = self.analysis.signs.or(Signs::of(text));
         let dialect = if self.plain { Dialect::Plain } else { Dialect::Bash };
         let (list, fault) = reader::read(text, dialect, &mut self.budget);
         let state = self.list(&list, state)?;
@@ -205,6 +213,8 @@ impl Walk<'_> {
 
     fn item(&mut self, item: &Item, state: State) -> Read<State> {
         if item.background {
+            // It runs later, beside what follows.
+            self.analysis.signs.repeats = true;
             let inside = state.clone();
             self.inside(Context::Group("&".to_owned()), |walk| walk.chain(item, inside))?;
             return Ok(state);
@@ -238,7 +248,9 @@ impl Walk<'_> {
             stages => {
                 let mut before: Option<&Node> = None;
                 let first = self.analysis.commands.len();
-                for stage in stages {
+                let outer = self.in_front;
+                for (number, stage) in stages.iter().enumerate() {
+                    self.in_front = outer || number + 1 < stages.len();
                     let own = self.analysis.commands.len();
                     let stdin = before.map_or(Stdin::Inherited, |node| Stdin::Pipe(constant::printed(node)));
                     let inside = state.clone();
@@ -246,6 +258,7 @@ impl Walk<'_> {
                     self.note_pipe(first..own);
                     before = Some(stage);
                 }
+                self.in_front = outer;
                 (state.clone(), state)
             }
         };
@@ -268,7 +281,10 @@ impl Walk<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node, state: State, stdin: &Stdin) -> Read<Ways> {
+    fn node(&mut self, node: &Node, mut state: State, stdin: &Stdin) -> Read<Ways> {
+        // What a text before it was seen to do, in whichever shell, and what a trap does before each command.
+        state.signs = state.signs.or(self.analysis.signs);
+        state.elsewhere |= self.traps_move;
         if let Form::Simple(simple) = &node.form {
             return self.simple(simple, &node.redirects, state, stdin);
         }
@@ -290,6 +306,10 @@ impl Walk<'_> {
             // `[[ a || b ]]` runs `b ]]` there, and `((a))` runs `a`.
             self.opaque("a construct of bash, given to another shell", OpaqueReason::Unparsable);
         }
+        self.analysis.signs.repeats |= matches!(
+            form,
+            Form::While { .. } | Form::For { .. } | Form::Count { .. } | Form::Coprocess(_)
+        );
         match form {
             Form::Simple(_) => {}
             Form::Subshell(list) => self.subshell(list, Context::Group("( )".to_owned()), &state)?,
@@ -415,8 +435,9 @@ impl Walk<'_> {
         let label = if select { "select" } else { "for" };
         let printed =
             matches!(words, Some([RawWord { pieces, .. }]) if matches!(pieces.as_slice(), [Piece::Command { .. }]));
-        // A function could give the variable another value.
-        let plain = !state.variables.contains_key("IFS") && state.functions.is_empty() && !state.sourced;
+        // A function could give the variable another value, and so could what was declared of it.
+        let renamed = state.sourced || state.signs.renames || !state.functions.is_empty();
+        let plain = !state.variables.contains_key("IFS") && !renamed;
         let listed = first..self.analysis.commands.len();
         let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
         // The shell gives `_`, `RANDOM` and their like values of its own; people write small letters.
@@ -603,7 +624,10 @@ impl Walk<'_> {
                     stdin: input,
                 } => {
                     if *input {
-                        stdin = Some(Stdin::Unknown);
+                        stdin = Some(match target.flat().as_deref() {
+                            Some("/dev/null") => Stdin::Nothing,
+                            _ => Stdin::Unknown,
+                        });
                     }
                     (operator, target)
                 }

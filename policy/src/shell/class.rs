@@ -408,6 +408,11 @@ pub(super) fn is_plain_wrapper(name: &str) -> bool {
     wrappers::find(name).is_some_and(plain) || wrappers::SHELLS.contains(&name) || matches!(name, "eval" | "trap")
 }
 
+/// Whether a program of this name runs the file that it is given as a script of a shell.
+pub(crate) fn runs_scripts(name: &str) -> bool {
+    matches!(name, "." | "source") || wrappers::SHELLS.contains(&name)
+}
+
 /// Whether a program of this name always runs another one, or a script: not one that does so behind a subcommand alone.
 pub(crate) fn always_wraps(name: &str) -> bool {
     wrappers::find(name).is_some() || wrappers::SHELLS.contains(&name) || name == "eval"

@@ -281,6 +281,26 @@ fn runs_a_script(text: &str) -> bool {
     }
 }
 
+/// Whether a text tells the client itself to run a program (backquotes behind a command of its own), or to use a file or folder.
+fn tells_psql(text: &str) -> bool {
+    const OF_FILES: &[&str] = &[
+        "cd",
+        "e",
+        "edit",
+        "ef",
+        "ev",
+        "lo_export",
+        "lo_import",
+        "setenv",
+        "write",
+    ];
+    let mut commands = text.split('\\').skip(1);
+    commands.any(|command| {
+        let name = command.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next();
+        command.contains('`') || name.is_some_and(|name| OF_FILES.contains(&name))
+    })
+}
+
 /// What in a text that a program obeys runs programs, or reads or writes files.
 pub(super) fn told_escape(name: &str, text: &str) -> Option<Escape> {
     let found = |why| Some(Escape::new(text, why));
@@ -293,6 +313,7 @@ pub(super) fn told_escape(name: &str, text: &str) -> Option<Escape> {
             let lower = text.to_ascii_lowercase();
             let begins = |word: &str| lower.lines().any(|line| line.trim_start().starts_with(word));
             let client = ["\\!", "\\o", "\\copy"].iter().any(|word| text.contains(word))
+                || (name == "psql" && tells_psql(text))
                 || lower.contains("program '")
                 || (name != "psql" && ["system ", "tee "].into_iter().any(begins));
             // `\g |x`, `\w x`, `\gset`: what is behind it counts only where it is a file or a program.

@@ -53,7 +53,7 @@ fn holds(words: &str, word: &str) -> bool {
 }
 
 /// Whether a word may be one of these options: long ones may be cut short, short ones stand among other letters.
-fn is_one_of(word: &str, options: &str) -> bool {
+pub(crate) fn is_one_of(word: &str, options: &str) -> bool {
     options.split_whitespace().any(|own| {
         let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
         match own.strip_prefix('-').filter(|letter| !letter.starts_with('-')) {

@@ -13,7 +13,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use table::{Specials, Written, is_harmless, is_in_a_tree, writes};
+use table::{Specials, Written, is_harmless, is_in_a_tree, names_a_folder, writes};
 
 use super::{
     FileAccess, FileTarget, Named, ShellContext, Word, executing,
@@ -104,6 +104,27 @@ pub(super) fn named(
     search.found
 }
 
+/// The program that a runner is given, where it lies outside or may: `uv run ../x.py`, `npx file:../x`.
+pub(super) fn program(field: &Field, state: &State, context: &ShellContext) -> Vec<Named> {
+    let special = Specials::of("", &[]);
+    let mut search = Search {
+        special: &special,
+        git: false,
+        judged: HashSet::new(),
+        state,
+        context,
+        pieces: MOST_PIECES,
+        found: Vec::new(),
+    };
+    if let Some(text) = field
+        .text()
+        .filter(|text| text.contains(['/', '~']) && text.len() <= LONGEST)
+    {
+        search.part(text, false, Written::No);
+    }
+    search.found
+}
+
 /// The place of the pattern of `git grep`, which is no file: the first operand, unless an option gives one.
 fn pattern_of_grep(name: &str, special: &Specials, words: &[Word]) -> Option<usize> {
     if name != "git" || words.first().and_then(Word::literal) != Some("grep") {
@@ -173,11 +194,13 @@ impl Search<'_> {
                 source = source.replace("$HOME/", &format!("{home}/"));
             }
             let end = source.find(['$', '`', '\'', '\\', '*', '?', '[', '{', '<', '>']);
-            // `~-/x`, of which nobody knows where it is.
+            // `~-/x` and `~1`, of which nobody knows where they are.
             let end = end.or_else(|| source.starts_with('~').then_some(source.len()));
             let known = end.and_then(|end| source.get(..end)).unwrap_or_default();
-            if let Some((folder, _)) = known.rsplit_once('/') {
-                self.word(&format!("{folder}/"), option);
+            match known.rsplit_once('/') {
+                Some((folder, _)) => self.word(&format!("{folder}/"), option),
+                None if known.starts_with('~') => self.word(&format!("{known}/"), option),
+                None => {}
             }
         }
     }
@@ -194,6 +217,20 @@ impl Search<'_> {
             _ => option,
         };
         let written = option.map_or(Written::No, writes);
+        let value = word
+            .split_once('=')
+            .filter(|_| option_itself)
+            .map_or(word, |(_, value)| value);
+        let is_root = value.starts_with('/') && value.chars().all(|c| matches!(c, '/' | '.'));
+        if is_root && !self.is_text_alone(option) {
+            self.found.push(Named {
+                text: value.to_owned(),
+                target: FileTarget::Path(crate::AbsPath::root()),
+                through: Some(Vec::new()),
+                written: false,
+            });
+            return;
+        }
         if !(written != Written::No || word.contains(['/', '~']) || word.contains("..")) {
             return;
         }
@@ -218,6 +255,15 @@ impl Search<'_> {
         self.pieces -= pieces;
         for part in word.split([',', ';']) {
             self.part(part, operand, written);
+        }
+    }
+
+    /// Whether a slash alone is no folder: the operand of a program that takes texts, or the value of an option that names none
+    /// (`--base /`, `--delimiter=/`).
+    fn is_text_alone(&self, option: Option<&str>) -> bool {
+        match option {
+            Some(option) => !names_a_folder(option),
+            None => self.special.any(|entry| entry.operands),
         }
     }
 

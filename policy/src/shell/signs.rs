@@ -2,7 +2,9 @@
 //!
 //! Some answers rest on what a name means: that `pwd` prints where the shell is, that `cp` copies. They are given only where
 //! the line has none of these signs. It looks at the text and not at commands, so it sees too many of them, also in texts
-//! that nothing runs; what a quote or a backslash tears apart it sees as a whole.
+//! that nothing runs; what a quote or a backslash tears apart it sees as a whole. What an escape of `$'…'` spells it does not
+//! see: the walk asks again for each text that it finds a shell to run, and adds what it knows of commands (`analyse`): loops,
+//! background, traps, and functions that come by the environment.
 
 use std::borrow::Cow;
 

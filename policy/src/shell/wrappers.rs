@@ -66,6 +66,8 @@ pub(super) struct Wrapper {
     pub(super) cargo: &'static [&'static str],
     /// The words are arguments of a shell.
     pub(super) shell_arguments: bool,
+    /// Without a program it starts a shell, which reads its commands from the input.
+    pub(super) starts_shell: bool,
     /// The words are joined and given to a shell, unless one of `direct` is given.
     pub(super) joins: bool,
     pub(super) direct: &'static [&'static str],
@@ -147,6 +149,8 @@ struct Raw {
     #[serde(default)]
     shell_arguments: bool,
     #[serde(default)]
+    starts_shell: bool,
+    #[serde(default)]
     joins: bool,
     #[serde(default)]
     direct: String,
@@ -226,6 +230,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         script: data::words(&raw.script),
         cargo: data::words(&raw.cargo),
         shell_arguments: raw.shell_arguments,
+        starts_shell: raw.starts_shell,
         joins: raw.joins,
         direct: data::words(&raw.direct),
         shell: data::words(&raw.shell),

@@ -64,11 +64,48 @@ impl Judge<'_> {
         }
         parts.extend(analysis.opaque.iter().map(|opaque| self.opaque(opaque)));
         parts.extend(self.other_names(&analysis));
+        parts.extend(self.runs_what_it_wrote(&analysis));
         if parts.is_empty() {
             parts.push(self.mode(ActionClass::NoProgram));
         }
         let in_sandbox = self.sandbox_first(&analysis, &mut parts);
         (parts, in_sandbox)
+    }
+
+    /// What the generator has of files that a line writes and runs: `> $X`, of which nobody knows the name, and what is written into
+    /// a link, both of which may be any file.
+    fn runs_what_it_wrote(&self, analysis: &Analysis) -> Option<Part> {
+        let first = |command: &Command| command.program().unwrap_or_default().to_owned();
+        let is_link = |command: &Command| first(command) == "ln";
+        // Neither gives a file contents.
+        let is_empty = |command: &Command| matches!(first(command).as_str(), "mkdir" | "touch");
+        let writes = |access: &&FileAccess| access.access == Access::Write;
+        let links: Vec<&FileAccess> = (analysis.commands.iter().filter(|command| is_link(command)))
+            .flat_map(|command| command.files.iter().filter(writes))
+            .collect();
+        let into_link = |access: &FileAccess| match &access.target {
+            FileTarget::Path(path) => links
+                .iter()
+                .any(|link| !matches!(&link.target, FileTarget::Path(link) if !path.is_within(link))),
+            _ => !links.is_empty(),
+        };
+        let anything = |access: &FileAccess| {
+            access.redirection && matches!(&access.target, FileTarget::Unknown(source) if source.ends_with("$X"))
+        };
+        let written = |at: usize, run: usize| {
+            let command = &analysis.commands[at];
+            let beside = analysis.pipes.iter().any(|pipe| pipe.from.contains(&run))
+                && analysis.pipes.iter().any(|pipe| pipe.to.contains(&at));
+            let early = at < run || beside || !links.is_empty();
+            (command.files.iter().filter(writes)).any(|access| {
+                (early && anything(access)) || (!is_link(command) && !is_empty(command) && into_link(access))
+            })
+        };
+        let all = 0..analysis.commands.len();
+        let runs = |command: &Command| command.program().is_some_and(|program| program == "./foo");
+        let found = (analysis.commands.iter().enumerate())
+            .any(|(run, command)| runs(command) && all.clone().any(|at| written(at, run)));
+        (found && self.has_scoped_command_rule()).then(Part::unknown)
     }
 
     pub(crate) fn has_scoped_command_rule(&self) -> bool {

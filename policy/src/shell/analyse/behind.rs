@@ -11,7 +11,7 @@ use super::{
 use crate::shell::{
     Access, Assignment, Context, OpaqueReason, Word,
     expand::{Candidates, Field, State, Text, Value},
-    options,
+    options, outside,
     reader::Read,
     targets::Files,
     wrappers::{Kind, Place, Unwrapped, Wrapper, unwrap},
@@ -66,7 +66,14 @@ impl Walk<'_> {
             self.each_operand(wrapper, start, call, &inside)?;
             return Ok(false);
         }
+        // A shell on the other side, of somebody else, or where no program is given, reads its commands from the input:
+        // `ssh host <<EOF`, `unshare -r <<< …`.
+        let fed = matches!(call.stdin, Stdin::Given { .. } | Stdin::Pipe(Some(_)));
+        let reads = fed && (wrapper.joins || wrapper.shell_arguments || wrapper.starts_shell);
         if scripts || !wrapper.program {
+            if reads && !scripts {
+                self.script_of_some_shell(wrapper, call, &inside)?;
+            }
             return Ok(plain && scripts);
         }
         if wrapper.name == "parallel" {
@@ -83,13 +90,8 @@ impl Walk<'_> {
             if wrapper.kind == Kind::Feeds {
                 return self.echoes(call, &inside).map(|()| true);
             }
-            // A shell on the other side, or of somebody else, reads its commands from the input: `ssh host <<EOF`.
-            let fed = matches!(call.stdin, Stdin::Given { .. } | Stdin::Pipe(Some(_)));
-            if (wrapper.joins || wrapper.shell_arguments) && fed {
-                let outer = std::mem::replace(&mut self.plain, true);
-                let read = self.script_from_input(wrapper.name, call, &inside);
-                self.plain = outer;
-                return read.map(|_| false);
+            if reads {
+                self.script_of_some_shell(wrapper, call, &inside)?;
             }
             return Ok(false);
         };
@@ -141,6 +143,7 @@ impl Walk<'_> {
         } else {
             Context::Changing(label)
         };
+        let at = self.analysis.commands.len();
         if ((wrapper.joins && !found.has(wrapper.direct)) || shell) && !fields.is_empty() {
             self.joined(fields, context, call, &inside, assignments)?;
         } else if !fields.is_empty() && wrapper.kind == Kind::Feeds {
@@ -150,7 +153,23 @@ impl Walk<'_> {
         } else if !fields.is_empty() {
             self.inner(fields, context, call, &inside, assignments)?;
         }
+        // A rule for the wrapper is none for a program outside of the workspace.
+        if let Some(field) = call.fields.get(program)
+            && wrapper.kind == Kind::Changes
+            && !inside.remote
+            && let Some(inner) = self.analysis.commands.get_mut(at)
+        {
+            inner.named.extend(outside::program(field, &inside, self.context));
+        }
         Ok(bare && wrapper.kind != Kind::Changes)
+    }
+
+    /// The input of a shell that a wrapper starts.
+    fn script_of_some_shell(&mut self, wrapper: &Wrapper, call: &Call<'_>, inside: &State) -> Read<()> {
+        let outer = std::mem::replace(&mut self.plain, true);
+        let read = self.script_from_input(wrapper.name, call, inside);
+        self.plain = outer;
+        read.map(drop)
     }
 
     /// Words that are joined and given to a shell: `watch`, `ssh`, `sudo -s`.

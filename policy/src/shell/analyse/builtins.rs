@@ -1,9 +1,9 @@
 //! Builtins that change the shell itself: its directory, its variables, the meaning of its words.
 
-use super::{Call, Stdin, Value, Walk, Ways, excerpt};
+use super::{Call, Stdin, Value, Walk, Ways, excerpt, wrapped::is_stream};
 use crate::AbsPath;
 use crate::shell::{
-    Access, Command, CommandClass, Context, FileAccess, FileTarget, OpaqueReason,
+    Access, Command, CommandClass, Context, FileAccess, OpaqueReason, Word,
     expand::{Field, Place, State, lookup},
     reader::{self, Dialect, Read},
     settings,
@@ -79,6 +79,24 @@ fn left(moved: &mut State, state: &State) {
     }
 }
 
+/// Whether a command is `python -m venv D` and nothing more, and the file is `D/bin/activate`: what is written there is Python's.
+fn makes_environment(command: &Command, file: &str) -> bool {
+    let words: Option<Vec<&str>> = command.words.iter().map(Word::literal).collect();
+    let Some(&[program, "-m", "venv", folder]) = words.as_deref() else {
+        return false;
+    };
+    let version = program.strip_prefix("python3.").unwrap_or("0");
+    let python = matches!(program, "python" | "python3") || program.starts_with("python3.");
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    let name = folder.trim_start_matches("./");
+    python
+        && version.chars().all(|c| c.is_ascii_digit())
+        && command.assignments.is_empty()
+        && !folder.starts_with('-')
+        && folder.chars().all(plain)
+        && file.trim_start_matches("./").strip_suffix("/bin/activate") == Some(name)
+}
+
 /// Goes back to a place. Where the shell is now has to be known as well: what led elsewhere may have put others away.
 fn return_to(moved: &mut State, state: &State, place: Option<&Place>) {
     match place {
@@ -122,7 +140,12 @@ impl Walk<'_> {
             "chdir" => after.elsewhere = true,
             "cd" | "pushd" => return self.change_directory(name, arguments, state).map(Some),
             "popd" => return Ok(Some(goes_back(arguments, state))),
-            "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(arguments, state, &mut after)?,
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                // `declare -l f`: what is put into it is changed.
+                let option = |field: &Field| field.text().is_none_or(|text| text.starts_with(['-', '+']));
+                after.signs.renames |= !matches!(name, "export" | "readonly") && arguments.iter().any(option);
+                self.declare(arguments, state, &mut after)?;
+            }
             "unset" => {
                 for field in arguments {
                     self.index_in(field, state);
@@ -228,11 +251,22 @@ impl Walk<'_> {
                 match script.map(|field| (field.text(), &field.source)) {
                     Some((Some(script), _)) => {
                         let (script, mut inside) = (script.to_owned(), state.clone());
+                        // It runs later, perhaps before each command.
+                        self.analysis.signs.repeats = true;
+                        let (list, _) = reader::read(&script, Dialect::Bash, &mut self.budget);
+                        let mut effects = super::effects::Effects::default();
+                        super::effects::of_list(&list, &mut effects, &mut self.budget)?;
+                        self.traps_move |= effects.moves;
+                        self.apply(&effects, &mut after)?;
                         inside.elsewhere = true;
                         inside.blur(&mut self.budget)?;
                         self.inside(Context::Script("trap".to_owned()), |walk| walk.text(&script, inside))?;
                     }
-                    Some((None, source)) => self.opaque(&source.clone(), OpaqueReason::DynamicScript),
+                    Some((None, source)) => {
+                        self.traps_move = true;
+                        after.elsewhere = true;
+                        self.opaque(&source.clone(), OpaqueReason::DynamicScript);
+                    }
                     None => {}
                 }
             }
@@ -260,11 +294,7 @@ impl Walk<'_> {
             "source" | "." => {
                 match arguments.first() {
                     // The input is a script: `. /dev/stdin <<< …`.
-                    Some(file)
-                        if file
-                            .text()
-                            .is_some_and(|text| text.starts_with("/dev/") || text.starts_with("/proc/")) =>
-                    {
+                    Some(file) if file.text().is_some_and(|text| is_stream(text, state)) => {
                         self.opaque(&file.source.clone(), OpaqueReason::DynamicScript);
                     }
                     Some(file) if file.text().is_some() => {}
@@ -284,15 +314,16 @@ impl Walk<'_> {
 
     /// Whether a sourced file is one of the project that leaves the shell in its folder. What such a file does is not looked
     /// into, as with any script of the project; but the line itself must not have written it (decision 0053). So it must lie
-    /// below where the line begins, wherever the shell may be, and before it the line only looks, goes elsewhere, or reads
-    /// other such files.
+    /// below where the line begins, wherever the shell may be, with nothing behind a pipe beside it, and before it the line only
+    /// looks, goes elsewhere, assigns variables and settings of the shell, reads other such files, leaves an environment, or
+    /// makes the one that is entered.
     fn stays(&mut self, file: Option<&str>, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         let Some(file) = file else { return Ok(false) };
         // A name without a slash is sought on the search path.
         let named = file.contains('/') && !file.starts_with(['~', '-']) && !file.split('/').any(|name| name == "..");
         let absolute = file.starts_with('/') && !file.ends_with("/bin/activate");
         let signs = self.analysis.signs;
-        if !named || absolute || state.elsewhere || signs.repeats || signs.renames {
+        if !named || absolute || state.elsewhere || signs.repeats || signs.renames || self.in_front {
             return Ok(false);
         }
         self.budget.spend(state.directories.len() + index)?;
@@ -302,22 +333,21 @@ impl Walk<'_> {
         if fed || !state.directories.iter().all(inside) {
             return Ok(false);
         }
-        let writes = |access: &FileAccess| match &access.target {
-            _ if access.access == Access::Read => false,
-            FileTarget::Path(path) => path.as_str() != "/dev/null",
-            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => true,
-        };
+        let writes = |access: &FileAccess| access.access != Access::Read && !access.goes_nowhere();
         let harmless = |command: &Command| {
-            let known = match command.class {
-                CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory => true,
-                // `deactivate` is a function of the environment that is left.
-                _ => {
-                    let sets = Some(".") == command.program()
-                        || matches!(command.program(), Some("source" | "set" | "export"));
-                    sets || command.words.is_empty() || command.text == "deactivate"
-                }
-            };
+            let looks = matches!(
+                command.class,
+                CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory
+            );
+            // `deactivate` is a function of the environment that is left.
+            let sets = matches!(
+                command.program(),
+                None | Some("." | "source" | "set" | "export" | "deactivate")
+            );
+            let named = |access: &FileAccess| access.redirection && writes(access);
+            let known = looks || sets && (command.program().is_some() || command.words.is_empty());
             known && !command.files.iter().any(writes)
+                || makes_environment(command, file) && !command.files.iter().any(named)
         };
         let before = self.analysis.commands.get(..index).unwrap_or_default();
         Ok(!call.files.iter().any(writes) && before.iter().all(harmless))

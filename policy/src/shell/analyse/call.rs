@@ -12,6 +12,25 @@ use crate::shell::{
     variables,
 };
 
+/// Programs that run what they are given again, or that leave it running when they end.
+const LATER: &[&str] = &[
+    "abduco",
+    "at",
+    "batch",
+    "daemon",
+    "daemonize",
+    "dtach",
+    "entr",
+    "nodemon",
+    "screen",
+    "setsid",
+    "start-stop-daemon",
+    "systemd-run",
+    "tmux",
+    "watch",
+    "watchexec",
+    "zellij",
+];
 /// Most texts of dynamic words that are followed on the deny side.
 const VARIANTS: usize = 16;
 /// So many bytes of an input that is kept cost one step.
@@ -28,6 +47,8 @@ pub(super) enum Stdin {
     Given { text: Option<String>, said: String },
     /// A file.
     Unknown,
+    /// `/dev/null`.
+    Nothing,
 }
 
 /// A command to be recorded.
@@ -68,7 +89,7 @@ fn told(name: &str, stdin: &Stdin) -> String {
     let said = match stdin {
         Stdin::Given { said, .. } => said.as_str(),
         Stdin::Pipe(Some(text)) => text.as_str(),
-        Stdin::Pipe(None) | Stdin::Inherited | Stdin::Unknown => "",
+        Stdin::Pipe(None) | Stdin::Inherited | Stdin::Unknown | Stdin::Nothing => "",
     };
     match !said.is_empty() && acts::obeys_input(name) {
         true => said.to_owned(),
@@ -96,6 +117,13 @@ impl Walk<'_> {
         };
         let index = self.analysis.commands.len();
         self.note_input(index, &call.stdin)?;
+        // A function that bash takes from the environment.
+        let is_function = |field: &Field| field.text().is_some_and(|text| text.starts_with("BASH_FUNC_"));
+        if call.fields.iter().any(is_function) {
+            self.analysis.signs.renames = true;
+            self.analysis.signs.repeats = true;
+        }
+        self.analysis.signs.repeats |= name.as_deref().is_some_and(|name| LATER.contains(&name));
         let here = |directory: &AbsPath| *directory == self.context.cwd;
         if state.elsewhere || !state.directories.iter().all(here) {
             self.analysis.moved.insert(index);
@@ -117,6 +145,15 @@ impl Walk<'_> {
             state.toplevel = None;
         }
         let certain = !state.elsewhere && !state.remote;
+        let runs = |field: &Field| {
+            field
+                .text()
+                .is_some_and(|text| text.contains('/') || class::runs_scripts(base_name(text)))
+        };
+        if certain && self.analysis.moved.contains(&index) && call.fields.first().is_some_and(runs) {
+            self.budget.spend(state.directories.len())?;
+            self.analysis.run_places.insert(index, state.directories.clone());
+        }
         if class == CommandClass::ReadOnlyGit && certain && self.analysis.moved.contains(&index) {
             self.budget.spend(state.directories.len())?;
             self.analysis.git_places.insert(index, state.directories.clone());
@@ -167,10 +204,13 @@ impl Walk<'_> {
 
     /// Notes what a command reads from its input, if the line says so.
     fn note_input(&mut self, index: usize, stdin: &Stdin) -> Read<()> {
+        if self.input_is_changed || *stdin == Stdin::Unknown {
+            self.analysis.redirected.insert(index);
+        }
         let text = match stdin {
             Stdin::Given { text, .. } => text.as_ref(),
             Stdin::Pipe(Some(text)) => Some(text),
-            Stdin::Inherited | Stdin::Pipe(None) | Stdin::Unknown => return Ok(()),
+            Stdin::Inherited | Stdin::Pipe(None) | Stdin::Unknown | Stdin::Nothing => return Ok(()),
         };
         // Each wrapper in front of a command reads the same again.
         self.budget.spend(text.map_or(0, String::len) / BYTES_OF_A_STEP)?;
@@ -213,8 +253,14 @@ impl Walk<'_> {
         if self.wrapped(name, call, &state, index)? {
             self.mark_wrapper(index);
         }
-        // `command cd x`, `builtin cd x` change the directory of this shell; rare enough to give up the directory.
+        // `exec < list` alone: what follows reads it.
+        let changed = !matches!(call.stdin, Stdin::Inherited | Stdin::Nothing);
+        self.input_is_changed |= name == "exec" && call.fields.len() == 1 && changed;
         let mut state = state;
+        if matches!(name, "command" | "builtin" | "eval" | "noglob") {
+            self.ran_here(index, &mut state)?;
+        }
+        // `command cd x`, `builtin cd x` change the directory of this shell; rare enough to give up the directory.
         if matches!(name, "command" | "builtin" | "eval" | "exec" | "noglob")
             && call.fields.iter().skip(1).any(|field| {
                 field
@@ -225,6 +271,25 @@ impl Walk<'_> {
             state.elsewhere = true;
         }
         Ok((state.clone(), state))
+    }
+
+    /// What a command ran in this shell itself, by the commands behind it.
+    fn ran_here(&mut self, index: usize, state: &mut State) -> Read<()> {
+        let ran = self.analysis.commands.get(index + 1..).unwrap_or_default();
+        self.budget.spend(ran.len())?;
+        let is = |names: &[&str]| {
+            let mut programs = ran.iter().filter_map(Command::program);
+            programs.any(|program| names.contains(&program))
+        };
+        state.signs.renames |= is(&["alias", "declare", "enable", "hash", "local", "typeset", "unalias"]);
+        state.elsewhere |= ran.iter().any(|command| command.class == CommandClass::ChangeDirectory);
+        if is(&[".", "source"]) {
+            self.redefines_git = true;
+            state.sourced = true;
+            state.elsewhere = true;
+            state.blur(&mut self.budget)?;
+        }
+        Ok(())
     }
 
     /// The command adds nothing to what it wraps.

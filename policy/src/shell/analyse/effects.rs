@@ -148,6 +148,8 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
                     Some("eval" | "source" | ".") => {
                         (effects.moves, effects.assigns, effects.globs) = (true, true, true);
                     }
+                    // `wait -p f`
+                    Some("wait") => effects.assigns |= simple.words.len() > 2,
                     Some("shopt" | "setopt") => effects.globs = true,
                     Some(_) => {}
                     None => (effects.moves, effects.assigns) = (true, effects.assigns),

@@ -59,6 +59,8 @@ impl Walk<'_> {
                 }
                 Piece::Plain(_) | Piece::Quoted(_) | Piece::Either { .. } | Piece::Glob { .. } => {}
                 Piece::Command { list, label, .. } | Piece::Process { list, label } => {
+                    // What a process is substituted for runs beside it.
+                    self.analysis.signs.repeats |= matches!(piece, Piece::Process { .. });
                     self.subshell(list, Context::Substitution((*label).to_owned()), state)?;
                 }
                 Piece::Arithmetic(arithmetic) => self.arithmetic(arithmetic, state, false)?,

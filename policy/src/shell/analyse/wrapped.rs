@@ -5,6 +5,7 @@ use super::{
     call::{Call, Stdin, text},
     foreign,
 };
+use crate::AbsPath;
 use crate::shell::{
     Access, Assignment, Command, Context, OpaqueReason, Word,
     expand::{Field, State, Value},
@@ -15,6 +16,18 @@ use crate::shell::{
     wrappers::{self, Place, Unwrapped},
 };
 
+/// Whether a file that is read as a script is what the line gives a descriptor, `/dev/fd/3`, or another thing that is no file.
+pub(super) fn is_stream(text: &str, state: &State) -> bool {
+    let system = |path: AbsPath| {
+        let folders = ["/dev/", "/proc/"];
+        path.as_str() != "/dev/null" && folders.iter().any(|folder| path.as_str().starts_with(folder))
+    };
+    // A name of few letters is cheap to join.
+    text.len() > MAX_STREAM || state.directories.iter().any(|folder| system(folder.join(text)))
+}
+
+/// Longest name of a script that is compared with those of streams.
+const MAX_STREAM: usize = 4096;
 /// Most places of a search outside the working directory whose files are looked at apart.
 const MAX_PLACES: usize = 16;
 
@@ -339,7 +352,7 @@ impl Walk<'_> {
                 if let Some(command) = self.analysis.commands.get_mut(index) {
                     command.files.extend(found);
                 }
-                if matches!(file.text(), Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")) {
+                if file.text().is_some_and(|text| is_stream(text, &state)) {
                     self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
                 }
             }

@@ -62,6 +62,7 @@ pub(super) struct Raws {
     pub(super) tree: Vec<RawPlaces>,
     pub(super) harmless: Vec<RawPlaces>,
     pub(super) output: Vec<RawNames>,
+    pub(super) folder: Vec<RawNames>,
     pub(super) program: Vec<RawProgram>,
 }
 
@@ -93,6 +94,7 @@ struct Table {
     trees: Vec<AbsPath>,
     harmless: Vec<&'static str>,
     outputs: HashMap<&'static str, Written>,
+    folders: Vec<&'static str>,
     programs: HashMap<&'static str, Vec<&'static Special>>,
 }
 
@@ -131,6 +133,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
                 let written = if raw.later { Written::Later } else { Written::Now };
                 data::words(&raw.names).iter().map(move |name| (*name, written))
             })
+            .collect(),
+        folders: raws
+            .folder
+            .iter()
+            .flat_map(|raw| data::words(&raw.names).iter().copied())
             .collect(),
         programs,
     }
@@ -238,6 +245,12 @@ pub(super) fn writes(option: &str) -> Written {
     }
     let mut meant = parts.iter().filter_map(|part| TABLE.outputs.get(part.as_str()));
     meant.next().copied().unwrap_or(Written::No)
+}
+
+/// Whether the value of an option is a folder, by its name: `--root`, `-C`.
+pub(super) fn names_a_folder(option: &str) -> bool {
+    let name = option.strip_prefix("--").unwrap_or(option);
+    TABLE.folders.contains(&name) || writes(option) == Written::Now
 }
 
 /// Whether a path lies in one of the places of the table.
