@@ -548,6 +548,7 @@ mod tests {
                 .map(|(name, value)| Assignment {
                     name: (*name).to_owned(),
                     value: Word::Literal((*value).to_owned()),
+                    below: false,
                 })
                 .collect(),
             ..Command::of_words(text.to_owned(), words)

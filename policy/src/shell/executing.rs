@@ -14,7 +14,7 @@ use super::{
     class::base_name,
     data::{self, ByName, Remarked},
     options::{self, Attached},
-    programs,
+    programs, wrappers,
 };
 
 /// What a program's options run.
@@ -292,10 +292,22 @@ fn is_input(value: &str) -> bool {
     matches!(value, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
+/// The words of a command up to what it runs in a container or on another machine.
+fn outside_container<'w>(name: &str, words: &'w [Word]) -> &'w [Word] {
+    let own = wrappers::resolve(name, words)
+        .filter(|(wrapper, _)| wrapper.remote)
+        .map(|(wrapper, start)| wrappers::unwrap(wrapper, words, start))
+        .filter(|found| found.unknown.is_none())
+        .and_then(|found| found.program);
+    own.and_then(|program| words.get(..program)).unwrap_or(words)
+}
+
 fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let all = words;
     let (name, from) = behind_module(all)?;
     let program = PROGRAMS.find(name)?;
+    // Options behind the image belong to what runs in the container.
+    let all = outside_container(name, all);
     // What stands behind `--` is for the script or test. A word that is only known at run time is no option here.
     let words: Vec<String> = all
         .iter()
