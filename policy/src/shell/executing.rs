@@ -29,6 +29,8 @@ struct Executing {
     free: &'static [&'static str],
     /// The operands are code that is run.
     code: bool,
+    /// Options whose value is a text, and none of the operands.
+    texts: &'static [&'static str],
     /// Letters of options without a value, behind which another option may stand in the same word.
     joined: &'static str,
     /// These run something where their value is the input: `docker compose -f -`.
@@ -49,6 +51,8 @@ struct Raw {
     free: String,
     #[serde(default)]
     code: bool,
+    #[serde(default)]
+    texts: String,
     #[serde(default)]
     joined: String,
     #[serde(default)]
@@ -77,6 +81,7 @@ static PROGRAMS: LazyLock<ByName<Executing>> = LazyLock::new(|| {
             loose: data::words(&raw.loose),
             free: data::words(&raw.free),
             code: raw.code,
+            texts: data::words(&raw.texts),
             joined: data::keep_text(&raw.joined),
             input: data::words(&raw.input),
             dashes: raw.dashes,
@@ -139,6 +144,7 @@ fn joined(name: &str, arguments: &[Word]) -> Vec<(String, String)> {
 pub(super) fn behind_module(words: &[Word]) -> Option<(&str, usize)> {
     let name = base_name(words.first()?.literal()?);
     let python = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
+    let python = python.or((name == "py").then_some(""));
     if !python.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
         return Some((name, 1));
     }
@@ -181,12 +187,18 @@ pub(super) fn code(command: &Command) -> Vec<&str> {
     if name == "cargo" && words().any(|word| word == "fmt") {
         return words().skip_while(|word| *word != "--").filter(operands).collect();
     }
-    if !PROGRAMS.find(name).is_some_and(|program| program.code) {
+    let Some(program) = PROGRAMS.find(name).filter(|program| program.code) else {
         return Vec::new();
-    }
+    };
+    // `-k 'a/b'`: which tests; behind `--` it is no option.
+    let end = words().position(|word| word == "--").unwrap_or(usize::MAX);
+    let before = std::iter::once("").chain(words());
     // `tests/a.py::Case::test`
     words()
-        .filter(operands)
+        .zip(before)
+        .enumerate()
+        .filter(|(at, (word, before))| operands(word) && (*at > end || !program.texts.contains(before)))
+        .map(|(_, (word, _))| word)
         .map(|word| word.split("::").next().unwrap_or(word))
         .filter(|word| word.contains('/') || *word == "..")
         .collect()
