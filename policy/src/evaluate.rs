@@ -38,6 +38,7 @@ mod part;
 mod push;
 mod reaching;
 mod repositories;
+mod rewrites;
 mod sandbox;
 pub mod suggest;
 mod texts;

@@ -240,7 +240,45 @@ pub(super) fn handed(words: &[Word]) -> Option<Vec<Word>> {
         "cmake" if words.iter().any(|word| word.literal() == Some("--build")) => Some(with(&["make"], behind()?)),
         "gh" if is(1, "repo") && is(2, "clone") => Some(with(&["git", "clone"], behind()?)),
         "npx" | "pnpx" | "bunx" => tool(1),
-        "npm" if is(1, "exec") || is(1, "x") => tool(2),
+        // npm takes the first `--` away, wherever it stands.
+        "npm" if is(1, "exec") || is(1, "x") => tool(2).map(|mut words| {
+            if let Some(dashes) = words.iter().position(|word| word.literal() == Some("--")) {
+                words.remove(dashes);
+            }
+            words
+        }),
+        "go" if is(1, "tool") => tool(2),
+        // `go run golang.org/x/tools/cmd/goimports@latest -w .`; of the project's own programs nobody knows what they do.
+        "go" if is(1, "run") => {
+            let at = words
+                .iter()
+                .skip(2)
+                .position(|word| word.literal().is_none_or(|text| !text.starts_with('-')))?
+                + 2;
+            let module = words.get(at)?.literal()?;
+            let path = module.split('@').next().unwrap_or(module);
+            let version = |name: &&str| name.strip_prefix('v').is_none_or(|rest| rest.parse::<u32>().is_err());
+            let name = path
+                .rsplit('/')
+                .find(version)
+                .filter(|_| path.contains('/') && !path.starts_with(['.', '/']))?;
+            Some(with(&[name], words.get(at + 1..)?))
+        }
+        "yarn" if is(1, "workspace") => Some(with(&["yarn"], words.get(3..)?)),
+        "yarn" if is(1, "workspaces") && is(2, "foreach") => {
+            let mut at = 3;
+            while let Some(text) = words
+                .get(at)
+                .and_then(Word::literal)
+                .filter(|text| text.starts_with('-'))
+            {
+                let valued = matches!(text, "--include" | "--exclude" | "--from" | "-j" | "--jobs");
+                at += if valued { 2 } else { 1 };
+            }
+            Some(with(&["yarn"], words.get(at..)?))
+        }
+        // What stands behind `--` is for ssh.
+        "gh" if (is(1, "codespace") || is(1, "cs")) && is(2, "ssh") => Some(with(&["ssh", "codespace"], behind()?)),
         "pnpm" if is(1, "exec") || is(1, "dlx") => tool(2),
         "yarn" if is(1, "dlx") || is(1, "exec") || is(1, "run") => tool(2),
         "bun" if is(1, "x") || is(1, "run") => tool(2),
