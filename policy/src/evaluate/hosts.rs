@@ -81,7 +81,7 @@ impl World<'_> {
             // `-hHOST`: glued to a short option.
             let glued = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
             let glued = glued.and_then(|rest| rest.char_indices().nth(1).and_then(|(at, _)| rest.get(at..)));
-            for host in hosts_in(text).into_iter().chain(hosts_in(glued.unwrap_or_default())) {
+            for host in hosts_in(text).chain(hosts_in(glued.unwrap_or_default())) {
                 if !self.one_word_more() {
                     parts.push(Part::unknown(&command.text, too_many));
                     return parts;

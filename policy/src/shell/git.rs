@@ -60,18 +60,13 @@ pub(super) fn split<'a>(words: impl IntoIterator<Item = &'a Word>) -> Split<'a> 
 fn only_harmless_settings(words: &[Word], split: &Split<'_>) -> bool {
     let mut words = words.iter().take(split.rest);
     while let Some(word) = words.next() {
-        match word.literal() {
-            Some("-c") => {
-                if !words
-                    .next()
-                    .and_then(Word::literal)
-                    .is_some_and(git_settings::is_harmless)
-                {
-                    return false;
-                }
-            }
-            Some(text) if VALUED.contains(&text) => drop(words.next()),
-            _ => {}
+        let value = match word.literal() {
+            Some(text) if VALUED.contains(&text) => words.next(),
+            _ => continue,
+        };
+        let harmless = value.and_then(Word::literal).is_some_and(git_settings::is_harmless);
+        if word.literal() == Some("-c") && !harmless {
+            return false;
         }
     }
     true

@@ -71,7 +71,7 @@ pub(super) fn is_harmless(setting: &str) -> bool {
         "*" => !value.contains(['\n', '\0']),
         form => is_of_form(form, &value.to_ascii_lowercase()),
     };
-    values.iter().any(|form| is_value(&form))
+    values.iter().any(is_value)
 }
 
 #[cfg(test)]

@@ -619,7 +619,7 @@ mod tests {
         }
         for (line, not) in [
             ("git commit -mn", "commit -m -n"),
-            ("git commit -Xn", "commit -X -n"),
+            ("git commit -Zn", "commit -Z -n"),
             ("docker run --init=false x", "run --init x"),
             ("docker push x", "compose push x"),
             ("docker buildx build --load .", "push --load ."),
