@@ -4,13 +4,14 @@
 
 use std::{
     io::{self, IoSlice, Read as _},
-    os::{fd::AsFd as _, unix::net::UnixStream},
-    path::{Path, PathBuf},
+    os::{fd::AsFd as _, unix::net::UnixStream as Blocking},
+    path::Path,
     time::Duration,
 };
 
 use portcullis_proto::streams::{TAKEN, socket_beside};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use tokio::net::UnixStream;
 
 use crate::{
     ConnectError,
@@ -25,28 +26,26 @@ pub(crate) async fn hand_over(socket: &Path, deadline: Duration) -> Result<Vec<u
         name: "portcullis-sandboxd",
         address: format!("unix:{}", socket.display()),
     };
-    let interrupted = ConnectError::Unreachable {
-        target: target.clone(),
-        cause: Cause::io(&io::Error::from(io::ErrorKind::Interrupted)),
-    };
-    tokio::task::spawn_blocking(move || send(socket, &target, deadline))
-        .await
-        .unwrap_or(Err(interrupted))
-}
-
-fn send(socket: PathBuf, target: &Target, deadline: Duration) -> Result<Vec<u8>, ConnectError> {
     let unreachable = |error: io::Error| ConnectError::Unreachable {
         target: target.clone(),
         cause: Cause::io(&error),
     };
     let expected = Expected::new(&socket);
-    let found = std::fs::metadata(&socket).map_err(unreachable)?;
-    expected.file(&found, target)?;
-    let stream = UnixStream::connect(&socket).map_err(unreachable)?;
-    let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| unreachable(error.into()))?;
-    expected.owner(peer.uid.as_raw())?;
-    stream.set_read_timeout(Some(deadline)).map_err(unreachable)?;
-    stream.set_write_timeout(Some(deadline)).map_err(unreachable)?;
+    let found = tokio::fs::metadata(&socket).await.map_err(unreachable)?;
+    expected.file(&found, &target)?;
+    let stream = UnixStream::connect(&socket).await.map_err(unreachable)?;
+    // Tokio's, since rustix fails where the daemon has no number in the process namespace of this program.
+    expected.owner(stream.peer_cred().map_err(unreachable)?.uid())?;
+    let stream = stream.into_std().map_err(unreachable)?;
+    let sent = tokio::task::spawn_blocking(move || send(stream, deadline)).await;
+    let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
+    sent.map_err(unreachable)
+}
+
+fn send(stream: Blocking, deadline: Duration) -> io::Result<Vec<u8>> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(deadline))?;
+    stream.set_write_timeout(Some(deadline))?;
 
     let name = uuid::Uuid::now_v7().into_bytes();
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
@@ -55,15 +54,14 @@ fn send(socket: PathBuf, target: &Target, deadline: Duration) -> Result<Vec<u8>,
     let mut space = vec![std::mem::MaybeUninit::uninit(); rights.size()];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(rights) {
-        return Err(unreachable(io::Error::from(io::ErrorKind::OutOfMemory)));
+        return Err(io::ErrorKind::OutOfMemory.into());
     }
-    sendmsg(&stream, &[IoSlice::new(&name)], &mut control, SendFlags::NOSIGNAL)
-        .map_err(|error| unreachable(error.into()))?;
+    sendmsg(&stream, &[IoSlice::new(&name)], &mut control, SendFlags::NOSIGNAL)?;
     let mut word = [0_u8];
-    (&stream).read_exact(&mut word).map_err(unreachable)?;
+    (&stream).read_exact(&mut word)?;
     if word == [TAKEN] {
         Ok(name.to_vec())
     } else {
-        Err(unreachable(io::Error::other("it did not take the standard streams")))
+        Err(io::Error::other("it did not take the standard streams"))
     }
 }

@@ -57,7 +57,6 @@ use crate::{
     Action, DecidedBy, Decision, Effect, EffectiveRuleset, Mode, Request, Verdict,
     decision::Obligation,
     mode::{ActionClass, Guard},
-    request::Interactivity,
     rule::Matcher,
     ruleset::RuleId,
     shell::Access,
@@ -292,10 +291,9 @@ impl World<'_> {
             // The rule that would have allowed it may stand in what could not be read: the person has to know.
             part.reason = format!("{}; the host could not read all: {failure}", part.reason);
         }
-        let nobody = self.request.interactivity == Interactivity::Headless || self.request.mode == Mode::DontAsk;
-        if part.verdict == Verdict::Ask && nobody {
+        if part.verdict == Verdict::Ask && self.request.nobody_can_be_asked() {
             part.verdict = Verdict::Deny;
-            part.reason.push_str("; nobody can be asked, so it is denied");
+            part.reason.push_str(Request::NOBODY);
         }
     }
 

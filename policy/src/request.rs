@@ -23,6 +23,17 @@ pub struct Request {
     pub sandboxed_execution: bool,
 }
 
+impl Request {
+    /// What is added to the reason of a question where nobody can be asked: it is a deny then.
+    pub const NOBODY: &str = "; nobody can be asked, so it is denied";
+
+    /// Whether nobody can be asked: nobody is there, or the mode asks nobody.
+    #[must_use]
+    pub fn nobody_can_be_asked(&self) -> bool {
+        self.interactivity == Interactivity::Headless || self.mode == Mode::DontAsk
+    }
+}
+
 /// Whether a person can be asked. Unknown counts as [`Interactivity::Interactive`], except in `dontAsk`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Interactivity {

@@ -227,7 +227,6 @@ pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
         revealed: {
             let mut named = united(counting(), |settings| &settings.read_only);
             named.extend(united(counting(), |settings| &settings.read_write));
-            named.extend(unix_sockets(documents));
             named
         },
         disable_tmp_write: any(|settings| settings.disable_tmp_write, true),

@@ -70,7 +70,8 @@ impl Found {
     }
 }
 
-/// Finds everything that is to be hidden. `roots` are the workspace's folders, `read_write` all that may be written; real paths.
+/// Finds everything that is to be hidden. `roots` are the workspace's folders, `read_write` all that may be written, `sockets` those
+/// that may be connected to; real paths.
 ///
 /// # Errors
 /// If a denial is not understood, or hides the workspace itself.
@@ -79,12 +80,13 @@ pub fn hidden(
     person: &Person,
     roots: &[PathBuf],
     read_write: &[PathBuf],
+    sockets: &[PathBuf],
 ) -> Result<Found, Unpreparable> {
     let mut found = denials::find(&profile.read_denials, person, roots, read_write)?;
     if let Some(path) = found.masked.iter().find(|path| contains_root(path, roots)) {
         return Err(Unpreparable::HiddenWorkspace(path.clone()));
     }
-    found.add(credentials::find(person, &profile.revealed_paths, roots));
+    found.add(credentials::find(person, &profile.revealed_paths, sockets, roots));
     let mut folders: Vec<PathBuf> = roots.iter().chain(read_write).cloned().collect();
     outermost(&mut folders);
     found.add(other_names(&found.masked, &folders, &mut Budget::default()));

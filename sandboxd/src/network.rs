@@ -46,27 +46,30 @@ pub use hosts::{HostReport, Hosts};
 use gate::Gate;
 use hosts::Pool;
 
+/// Variables in which programs look for a proxy; and for the hosts that they reach without it.
+const THROUGH_PROXY: [&str; 6] = [
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+];
+const AROUND_PROXY: [&str; 2] = ["no_proxy", "NO_PROXY"];
+
 /// Variables that point programs to the proxy. Those of this machine are reached without it.
 #[must_use]
 pub fn environment() -> Vec<(&'static str, String)> {
     use crate::launch::network::{PROXY_PORT, SERVICE};
-    // HTTP for all of them: clients that read `socks5h:` here often lack what it takes and fail.
-    let proxy = format!("http://{SERVICE}:{PROXY_PORT}");
-    let through = [
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-    ];
-    let around = ["no_proxy", "NO_PROXY"];
-    let own = "localhost,127.0.0.1,::1".to_owned();
-    through
-        .map(|name| (name, proxy.clone()))
-        .into_iter()
-        .chain(around.map(|name| (name, own.clone())))
-        .collect()
+    proxied(&format!("{SERVICE}:{PROXY_PORT}"), "localhost,127.0.0.1,::1")
+}
+
+/// The variables for a proxy at an address and port. HTTP for all of them: clients that read `socks5h:` here often lack what it
+/// takes and fail.
+pub(crate) fn proxied(address: &str, around: &str) -> Vec<(&'static str, String)> {
+    let through = THROUGH_PROXY.map(|name| (name, format!("http://{address}")));
+    let around = AROUND_PROXY.map(|name| (name, around.to_owned()));
+    through.into_iter().chain(around).collect()
 }
 
 /// What the caller of a run is told about a refused host: which, why, and what can be done. One line.

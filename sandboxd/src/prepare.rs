@@ -195,7 +195,7 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     plan.protected.sort();
     plan.protected.dedup();
 
-    let hidden_files = hide::hidden(profile, &extras.person, &roots, &read_write)?;
+    let hidden_files = hide::hidden(profile, &extras.person, &roots, &read_write, &allowed.paths)?;
     plan.missing.extend(hidden_files.missing);
     let hidden = profile
         .masked_paths

@@ -124,11 +124,11 @@ struct Order {
     spec: Spec,
     plan: crate::protect::Plan,
     network: Option<NetworkRules>,
-    note: Note,
+    /// Given back when no process of the run is left, and before the note goes.
+    placeholders: Option<Held>,
+    note: Option<Note>,
     /// What to say of the set-up.
     started: RunStarted,
-    /// Given back when no process of the run is left.
-    placeholders: Option<Held>,
     belongings: Option<Belongings>,
     /// What a person should know about the run.
     warnings: Vec<String>,
@@ -230,9 +230,9 @@ impl Sandbox {
                 spec,
                 plan: prepared.plan,
                 network: prepared.network,
-                note,
-                started,
                 placeholders: Some(placeholders),
+                note: Some(note),
+                started,
                 belongings: Some(belongings),
                 warnings: prepared.warnings,
             })

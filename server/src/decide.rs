@@ -19,14 +19,13 @@ mod trial;
 use std::{sync::Arc, time::Duration};
 
 use portcullis_policy::{
-    Decision, EffectiveRuleset, Mode, Obligation, PolicyDocument, Request, Verdict,
+    Decision, EffectiveRuleset, Obligation, PolicyDocument, Request, Verdict,
     decision::FailureVerdict,
     evaluate,
     evaluate::classifier_matters,
     explain::{Explanation, explain},
     facts::SandboxOffer,
     mode::{ClassifierReport, ClassifierVerdict},
-    request::Interactivity,
     sandbox::EffectiveSandbox,
 };
 use portcullis_proto::{
@@ -576,9 +575,10 @@ fn judged_as(ground: &Ground<'_>, question: Arc<Question>, decision: Decision) -
 /// A failure's answer: ask where a person is there, deny where none is.
 fn failure(question: &Question, reason: &str) -> Decision {
     let request = &question.request;
-    let kind = match (request.interactivity, request.mode) {
-        (Interactivity::Headless, _) | (_, Mode::DontAsk) => FailureVerdict::Deny,
-        (Interactivity::Interactive, _) => FailureVerdict::Ask,
+    let kind = if request.nobody_can_be_asked() {
+        FailureVerdict::Deny
+    } else {
+        FailureVerdict::Ask
     };
     Decision::failure(kind, &request.call.tool_name, reason)
 }

@@ -48,6 +48,9 @@ const UNDER_WAY: Duration = Duration::from_secs(2);
 /// Until a stop of this program has taken effect, or a shell has given it the terminal.
 const SETTLED: Duration = Duration::from_millis(100);
 
+/// How long a command that is stopped in the background and told to end may run to obey.
+const TO_OBEY: Duration = Duration::from_secs(2);
+
 /// How the command's standard streams travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Streams {
@@ -185,11 +188,7 @@ async fn forward(mut signals: Signals, input: Input, streams: Streams) {
             if !somebody_could_continue_us() {
                 continue;
             }
-            // A group without a shell ignores the terminal's own signal.
-            // Queued is not sent, and this program sends nothing while it is stopped.
-            let _ = input.signal_surely(raw(Number::STOP), UNDER_WAY).await;
-            stop_until_foreground(streams).await;
-            let _ = input.signal(raw(Number::CONT)).await;
+            stand_still(&mut signals, &input, streams).await;
             continue;
         }
         if [2, 15].contains(&number) && streams == Streams::AsMessages {
@@ -203,16 +202,30 @@ async fn forward(mut signals: Signals, input: Input, streams: Streams) {
     }
 }
 
-/// Stops this program until somebody continues it; where the command has the terminal, until that is in the foreground. A command
-/// that goes on in the background could read what the person types for others: it does not belong to this terminal, so the kernel
-/// would not stop it.
-async fn stop_until_foreground(streams: Streams) {
+/// Stops the command and this program until somebody continues it; where the command has the terminal, until that is in the
+/// foreground. A command that goes on in the background could read what the person types for others: it does not belong to this
+/// terminal, so the kernel would not stop it. Only who ends it meanwhile (`kill %1`) makes it run for a while, so that it can obey.
+async fn stand_still(signals: &mut Signals, input: &Input, streams: Streams) {
     loop {
+        // A group without a shell ignores the terminal's own signal. Queued is not sent, and this program sends nothing while it
+        // is stopped.
+        let _ = input.signal_surely(raw(Number::STOP), UNDER_WAY).await;
         let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
         // Another thread may take the signal first; and some shells continue a job before they give it the terminal.
-        tokio::time::sleep(SETTLED).await;
-        if streams == Streams::AsMessages || has_terminals_to_itself() {
+        let ending = tokio::time::timeout(SETTLED, signals.ending()).await.ok();
+        let ours = streams == Streams::AsMessages || has_terminals_to_itself();
+        if let Some(number) = ending {
+            let _ = input.signal(number).await;
+        }
+        if ours || ending.is_some() {
+            let _ = input.signal(raw(Number::CONT)).await;
+        }
+        if ours {
             return;
+        }
+        if ending.is_some() {
+            // Its end ends this program.
+            tokio::time::sleep(TO_OBEY).await;
         }
     }
 }
@@ -232,12 +245,12 @@ pub(super) fn terminals_may_be_given() -> Result<(), Failure> {
 
 /// Whether this program is in the foreground of each terminal that is one of its standard streams.
 fn has_terminals_to_itself() -> bool {
-    let ours = rustix::process::getpgrp();
+    let ours = nix::unistd::getpgrp();
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
     [input.as_fd(), output.as_fd(), errors.as_fd()]
         .into_iter()
         .filter(|stream| termios::isatty(stream))
-        .all(|terminal| termios::tcgetpgrp(terminal).is_ok_and(|group| group == ours))
+        .all(|terminal| termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == ours.as_raw()))
 }
 
 /// How the terminal was before a command had it.
@@ -334,6 +347,17 @@ impl Signals {
         })
     }
 
+    /// The number of the next signal that asks a program to end. Others wait.
+    async fn ending(&mut self) -> u32 {
+        let kind = tokio::select! {
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.hangup.recv() => SignalKind::hangup(),
+            _ = self.quit.recv() => SignalKind::quit(),
+        };
+        number(kind)
+    }
+
     /// The number of the next signal.
     async fn next(&mut self) -> u32 {
         let kind = tokio::select! {
@@ -346,24 +370,27 @@ impl Signals {
             _ = self.second.recv() => SignalKind::user_defined2(),
             _ = self.stop.recv() => SignalKind::from_raw(Number::TSTP.as_raw()),
         };
-        u32::try_from(kind.as_raw_value()).unwrap_or_default()
+        number(kind)
     }
+}
+
+fn number(kind: SignalKind) -> u32 {
+    u32::try_from(kind.as_raw_value()).unwrap_or_default()
 }
 
 /// Whether this process belongs to a job of a shell. Otherwise nobody would wake it up again, and it ignores a stop, as the kernel
 /// would.
+///
+/// A session or group that began outside of this process namespace has the number 0, which rustix does not allow for. Two
+/// zeros are the same one: who leaves it for another gets a number.
 fn somebody_could_continue_us() -> bool {
-    let Some(parent) = rustix::process::getppid() else {
-        return false;
-    };
-    let same_session = rustix::process::getsid(Some(parent))
-        .ok()
-        .zip(rustix::process::getsid(None).ok())
-        .is_some_and(|(theirs, ours)| theirs == ours);
-    let other_group = rustix::process::getpgid(Some(parent))
-        .ok()
-        .is_some_and(|theirs| theirs != rustix::process::getpgrp());
-    same_session && other_group
+    use nix::unistd::{getpgid, getpgrp, getppid, getsid};
+
+    let parent = getppid();
+    let same_session = getsid(Some(parent)).is_ok_and(|theirs| getsid(None).is_ok_and(|ours| theirs == ours));
+    // Nobody's child: the parent is outside as well.
+    let is_here = parent.as_raw() > 0;
+    is_here && same_session && getpgid(Some(parent)).is_ok_and(|theirs| theirs != getpgrp())
 }
 
 fn raw(number: Number) -> u32 {

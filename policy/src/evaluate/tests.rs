@@ -1,3 +1,4 @@
+use crate::request::Interactivity;
 use std::sync::Arc;
 
 use serde_json::{Value, json};

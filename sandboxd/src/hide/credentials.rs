@@ -33,9 +33,10 @@ pub fn variables() -> Vec<&'static str> {
     table.map(|entry| entry.variable.as_str()).collect()
 }
 
-/// Finds the credentials of a person and of this machine. `revealed` are paths that stay readable.
+/// Finds the credentials of a person and of this machine. `revealed` are paths that stay readable, `sockets` real ones that may be
+/// connected to.
 #[must_use]
-pub fn find(person: &Person, revealed: &[String], roots: &[PathBuf]) -> Found {
+pub fn find(person: &Person, revealed: &[String], sockets: &[PathBuf], roots: &[PathBuf]) -> Found {
     let mut found = Found::default();
     let Some(table) = hidden_places() else {
         found
@@ -46,6 +47,7 @@ pub fn find(person: &Person, revealed: &[String], roots: &[PathBuf]) -> Found {
     let mut revealed: Vec<PathBuf> = revealed.iter().map(PathBuf::from).collect();
     let really: Vec<PathBuf> = revealed.iter().filter_map(|path| path.canonicalize().ok()).collect();
     revealed.extend(really);
+    revealed.extend_from_slice(sockets);
     for entry in &table.hidden {
         for path in places(&entry.path, person) {
             let Ok(real) = path.canonicalize() else { continue };

@@ -162,11 +162,18 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         cwd: Some(cwd.clone()),
         variables: Vec::new(),
     };
-    let extras = Extras {
+    let places = Places::find(None, None).ok();
+    let mut extras = Extras {
         person: person.with_variables(own_folders()),
         ..Extras::default()
     };
-    let by_hand = notes_by_hand();
+    if let Some(places) = &places {
+        extras.masked = places.secret();
+        // Where there never was a daemon, nothing is made for one.
+        extras.own_folders = places.own_folders();
+        extras.own_folders.retain(|folder| folder.is_dir());
+    }
+    let by_hand = places.as_ref().and_then(notes_by_hand);
     if let Some(folder) = &by_hand {
         remove_ended(folder);
     }
@@ -178,11 +185,8 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
         Note::write(&folder, &name, &Plan::default(), &prepared.wanted).ok()
     });
     let (placeholders, told) = Registry::default().hold(&prepared.wanted);
-    if let Some(noted) = &noted {
-        noted
-            .add(&placeholders)
-            .map_err(|error| ExecError::Io("note the run down", error))?;
-    }
+    // Without a note a killed launcher leaves empty folders behind, which is no reason to run nothing.
+    let noted = noted.filter(|noted| noted.add(&placeholders).is_ok());
     placeholders.say(&mut prepared);
     prepared.warnings.extend(told);
     let (environment, left_out) = environment(policy.disable_tmp_write, &profile.unix_sockets);
@@ -227,9 +231,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     }
     let swept = sweep::sweep(&prepared.plan);
     drop(placeholders);
-    if let Some(noted) = noted {
-        noted.done();
-    }
+    drop(noted);
     for path in &swept.put_aside {
         note(&format!(
             "put aside `{}`: protected names may not appear in the sandbox",
@@ -277,8 +279,8 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
 
 /// Where the daemon of this user looks for notes of runs that are started here, in case this program is killed. `None` where
 /// there never was a daemon.
-fn notes_by_hand() -> Option<PathBuf> {
-    let folder = Places::find(None, None).ok()?.notes_by_hand();
+fn notes_by_hand(places: &Places) -> Option<PathBuf> {
+    let folder = places.notes_by_hand();
     let found = folder.symlink_metadata().ok()?;
     let own = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
     own.then_some(folder)

@@ -61,8 +61,10 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
     for root in &read_write {
         refuse_special(root)?;
     }
-    let visible = paths(&layout.visible);
-    let protected = paths(&layout.protected);
+    let mut visible = paths(&layout.visible);
+    // A service that was restarted has no socket for a moment. Showing less only narrows.
+    visible.retain(|path| path.symlink_metadata().is_ok());
+    let mut protected = paths(&layout.protected);
     let masked = paths(&layout.masked);
 
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -86,6 +88,10 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
     let root = open_path(Path::new("/")).map_err(|error| StepFailed::new(STEP, "opening `/`", error))?;
     add_attributes(root.as_fd(), READ_ONLY | NO_SUID | NO_DEV, true)
         .map_err(|error| StepFailed::new(STEP, "making the file tree read-only", error))?;
+
+    let made: BTreeSet<PathBuf> = paths(&layout.placeholders).into_iter().collect();
+    // Somebody outside has removed it (`git clean -d`): the look back remains.
+    protected.retain(|path| !made.contains(path) || path.symlink_metadata().is_ok());
 
     // 3.
     for ancestor in pins(&read_write, &protected)? {
@@ -126,7 +132,6 @@ pub fn build(layout: &Layout) -> Result<Vec<PathBuf>, StepFailed> {
             .map_err(|error| StepFailed::new(STEP, format!("restricting `{}`", path.display()), error))?;
         attach(tree, path)?;
     }
-    let made: BTreeSet<PathBuf> = paths(&layout.placeholders).into_iter().collect();
     for path in &protected {
         if made.contains(path) {
             places::at_placeholder(path)?;

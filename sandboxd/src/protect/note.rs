@@ -12,9 +12,11 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use prost::Message as _;
+use rustix::fs::OFlags;
 
 use super::patterns::Pattern;
 use super::placeholders::{self, Held, Wanted};
@@ -73,11 +75,13 @@ struct KeptPath {
     inode: u64,
 }
 
-/// The note of one run.
+/// The note of one run. When it is dropped it goes, unless a sandbox was launched with it: of a run that nobody launched there is
+/// nothing to look back at.
 #[derive(Debug)]
 pub struct Note {
     path: PathBuf,
     file: File,
+    launched: AtomicBool,
 }
 
 impl Note {
@@ -87,13 +91,15 @@ impl Note {
     /// If it cannot be written. Nothing may be launched then.
     pub fn write(folder: &Path, name: &str, plan: &Plan, wanted: &[Wanted]) -> io::Result<Self> {
         let path = folder.join(name);
-        let mut file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        let file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
+        let launched = AtomicBool::new(false);
+        let note = Self { path, file, launched };
+        rustix::fs::flock(&note.file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
         let mut kept = keep(plan);
         let absent = wanted.iter().filter(|place| !place.there);
         kept.wanted = absent.map(|place| bytes(&place.path)).collect();
-        file.write_all(&kept.encode_to_vec())?;
-        Ok(Self { path, file })
+        (&note.file).write_all(&kept.encode_to_vec())?;
+        Ok(note)
     }
 
     /// Adds the placeholders that were made.
@@ -121,8 +127,22 @@ impl Note {
         self.file.try_clone()
     }
 
+    /// From now on there is something to look back at: only [`Self::done`] removes the note.
+    pub fn launched(&self) {
+        self.launched.store(true, Ordering::Relaxed);
+    }
+
     /// Removes the note after the look back.
-    pub fn done(&self) {
+    pub fn done(self) {
+        self.launched.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if self.launched.load(Ordering::Relaxed) {
+            return;
+        }
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::error!(note = %self.path.display(), %error, "the note of a run that has ended cannot be removed");
         }
@@ -180,6 +200,8 @@ pub fn remove_ended(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         match read(&path, Duration::ZERO) {
+            // Somebody begins to write it.
+            Ok(kept) if kept == Kept::default() => {}
             Ok(kept) => {
                 remove_placeholders(&kept);
                 let _ = fs::remove_file(&path);
@@ -192,8 +214,12 @@ pub fn remove_ended(folder: &Path) {
 
 /// Reads a note when its sandbox has ended.
 fn read(path: &Path, patience: Duration) -> io::Result<Kept> {
-    let file = File::open(path)?;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
     let started = Instant::now();
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no plain file"));
+    }
     while rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
         if started.elapsed() >= patience {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its sandbox does not end"));
@@ -315,6 +341,7 @@ mod tests {
     fn what_the_command_made_is_put_aside_and_what_a_person_made_later_stays() {
         let (_keep, workspace, notes, plan) = workspace();
         let note = Note::write(&notes, "run", &plan, &[]).unwrap();
+        note.launched();
         fs::create_dir(workspace.join(".vscode")).unwrap();
         mark_ended(&note.file).unwrap();
         drop(note);
@@ -331,7 +358,7 @@ mod tests {
     #[test]
     fn without_a_known_end_all_that_is_new_is_put_aside() {
         let (_keep, workspace, notes, plan) = workspace();
-        drop(Note::write(&notes, "run", &plan, &[]).unwrap());
+        Note::write(&notes, "run", &plan, &[]).unwrap().launched();
         fs::create_dir(workspace.join(".vscode")).unwrap();
         finish_all(&notes);
         assert!(!workspace.join(".vscode").exists() && is_empty(&notes));
@@ -344,6 +371,35 @@ mod tests {
         fs::create_dir(workspace.join(".vscode")).unwrap();
         finish_all(&notes);
         assert!(workspace.join(".vscode").exists());
+    }
+
+    #[test]
+    fn of_a_run_that_nobody_launched_no_note_stays() {
+        let (_keep, workspace, notes, plan) = workspace();
+        drop(Note::write(&notes, "run", &plan, &[]).unwrap());
+        assert!(is_empty(&notes));
+        fs::create_dir(workspace.join(".vscode")).unwrap();
+        finish_all(&notes);
+        assert!(workspace.join(".vscode").exists());
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_not_waited_for() {
+        let (_keep, _, notes, _) = workspace();
+        let fifo = notes.join("fifo");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", notes.join("link")).unwrap();
+        fs::write(notes.join("begun"), "").unwrap();
+        remove_ended(&notes);
+        finish_all(&notes);
+        assert!(fifo.exists() && notes.join("link").symlink_metadata().is_ok());
     }
 
     #[test]

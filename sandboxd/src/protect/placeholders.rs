@@ -4,9 +4,11 @@
 //! status`, while a folder that is to become a project may have to be empty for the tool that makes it. Everything else that
 //! could appear under a protected name is left to the look back (see [`super::sweep`]), and so is what cannot be made.
 //!
-//! Whoever uses a placeholder holds a shared lock on it; in one process all runs share one. The lock is what tells a
-//! placeholder from a person's own empty folder, across processes too, and it goes with its holder. Who gives it back last
-//! removes the folder if it is still the same one and still empty. What a person has put in stays.
+//! A placeholder has a mark (an extended attribute), which tells it from a person's own empty folder: a command can lock that
+//! through its read-only mount, and cannot mark it. Whoever uses a placeholder holds a shared lock on it; in one process all
+//! runs share one. The lock goes with its holder. Who gives it back last removes the folder if it is still the same one and still
+//! empty. What a person has put in stays. Where a file system takes no marks, another process does not join, and has the look
+//! back.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,11 +16,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use portcullis_policy::protected::SANDBOX_FOLDERS;
-use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, Stat, XattrFlags};
 use rustix::io::Errno;
 
 use super::patterns::{Pattern, name_matches};
@@ -32,6 +34,9 @@ const MAX: usize = 256;
 /// How often, and how far apart, a lock is tried that somebody else tries at the same moment.
 const TRIES: u32 = 5;
 const TRY_AGAIN: Duration = Duration::from_millis(1);
+
+/// The attribute that tells a placeholder from a person's own empty folder.
+const MARK: &str = "user.portcullis.placeholder";
 
 /// What the work tree of a repository that has not begun may hold. Tools that make a project want no more to be there.
 const FIRST_FILES: [&str; 4] = [".git*", "README*", "LICENSE*", "LICENCE*"];
@@ -133,7 +138,15 @@ struct Folder {
     lock: File,
 }
 
-type Known = Mutex<BTreeMap<PathBuf, Weak<Folder>>>;
+/// A place, with its placeholder if this process uses one. Its lock is held while files are made and removed there: on a file
+/// system that hangs, only those wait who want the same place.
+type Place = Arc<Mutex<Weak<Folder>>>;
+
+type Known = Mutex<BTreeMap<PathBuf, Place>>;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The placeholders of this process.
 #[derive(Clone, Debug, Default)]
@@ -151,11 +164,12 @@ impl Registry {
     /// Makes the placeholders that are wanted, or joins their users. What cannot be made is left out, and told: one line each.
     #[must_use]
     pub fn hold(&self, wanted: &[Wanted]) -> (Held, Vec<String>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut folders = Vec::new();
         let mut told = Vec::new();
         for Wanted { path, in_git, .. } in wanted {
-            let shared = known.get(path).and_then(Weak::upgrade);
+            let place = Arc::clone(locked(&self.0).entry(path.clone()).or_default());
+            let mut own = locked(&place);
+            let shared = own.upgrade();
             let shared = shared.filter(|folder| identity_of(path).is_ok_and(|found| found == folder.identity));
             let folder = match shared {
                 Some(folder) => Ok(Some(folder)),
@@ -163,7 +177,7 @@ impl Registry {
             };
             match folder {
                 Ok(Some(folder)) => {
-                    known.insert(path.clone(), Arc::downgrade(&folder));
+                    *own = Arc::downgrade(&folder);
                     folders.push((folder, *in_git));
                 }
                 // A person's own.
@@ -175,6 +189,7 @@ impl Registry {
             }
         }
         let known = Arc::clone(&self.0);
+        forget_unused(&known, wanted.iter().map(|wanted| &wanted.path));
         (Held { known, folders }, told)
     }
 }
@@ -207,19 +222,31 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for (folder, _) in self.folders.drain(..) {
-            // INVARIANT: users are counted up under the same lock only.
+        let folders = std::mem::take(&mut self.folders);
+        let paths: Vec<PathBuf> = folders.iter().map(|(folder, _)| folder.path.clone()).collect();
+        for (folder, _) in folders {
+            let place = Arc::clone(locked(&self.known).entry(folder.path.clone()).or_default());
+            let _own = locked(&place);
+            // INVARIANT: users are counted up under the lock of the place only.
             let Some(folder) = Arc::into_inner(folder) else {
                 continue;
             };
-            let of_this = known.get(&folder.path).is_some_and(|weak| weak.upgrade().is_none());
-            if of_this {
-                known.remove(&folder.path);
-            }
             if let Err(error) = give_back(&folder) {
                 tracing::error!(path = %folder.path.display(), %error, "a placeholder cannot be removed");
             }
+        }
+        forget_unused(&self.known, paths.iter());
+    }
+}
+
+/// Takes places out of the table that nobody uses or is about to use.
+fn forget_unused<'a>(known: &Known, paths: impl Iterator<Item = &'a PathBuf>) {
+    let mut known = locked(known);
+    for path in paths {
+        // Who has a place of its own has it from this table, under the lock that is held here.
+        let unused = |place: &Place| Arc::strong_count(place) == 1 && locked(place).strong_count() == 0;
+        if known.get(path).is_some_and(unused) {
+            known.remove(path);
         }
     }
 }
@@ -256,31 +283,72 @@ fn take(path: &Path) -> io::Result<Option<Folder>> {
             "the folder around it is another user's",
         ));
     }
-    let made = match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755)) {
-        Ok(()) => true,
-        Err(Errno::EXIST) => false,
-        Err(error) => return Err(error.into()),
-    };
+    for _ in 0..TRIES {
+        let taken = match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) => made(path).inspect_err(|_| {
+                // Empty, so that nothing of anybody's goes.
+                let _ = rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR);
+            })?,
+            Err(Errno::EXIST) => match join(path) {
+                // Gone again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                joined => joined?,
+            },
+            Err(error) => return Err(error.into()),
+        };
+        // Whoever used it before may have removed it meanwhile.
+        match taken {
+            Some(taken) if identity_of(path).ok() != Some(taken.identity) => {}
+            taken => return Ok(taken),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it comes and goes"))
+}
+
+/// Marks and locks what was just made.
+fn made(path: &Path) -> io::Result<Option<Folder>> {
     let (lock, found) = open(path)?;
     if !is_own(&found) || !holds_nothing(&lock)? {
         return Ok(None);
     }
-    if !made && try_lock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-        // Nobody uses it. The lock goes with the file.
+    let _ = rustix::fs::fsetxattr(&lock, MARK, b"1", XattrFlags::CREATE);
+    try_lock(&lock, FlockOperation::NonBlockingLockShared)?;
+    Ok(Some(Folder::at(path, lock, &found)))
+}
+
+/// Joins the users of what is there, if it is a placeholder that somebody uses.
+fn join(path: &Path) -> io::Result<Option<Folder>> {
+    let (lock, found) = match open(path) {
+        Err(error) if is_no_folder(&error) => return Ok(None),
+        opened => opened?,
+    };
+    if !is_own(&found) || !is_marked(&lock) || !holds_nothing(&lock)? {
         return Ok(None);
     }
-    let identity = identity_in(&found);
-    if let Err(error) = try_lock(&lock, FlockOperation::NonBlockingLockShared) {
-        if made {
-            remove(path, identity)?;
+    // One that nobody uses was left by somebody who was killed, and is as good as one that was made here.
+    try_lock(&lock, FlockOperation::NonBlockingLockShared)?;
+    Ok(Some(Folder::at(path, lock, &found)))
+}
+
+/// Whether a link or a file is there instead.
+fn is_no_folder(error: &io::Error) -> bool {
+    let kinds = [Errno::LOOP, Errno::NOTDIR].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|errno| kinds.contains(&errno))
+}
+
+fn is_marked(folder: &File) -> bool {
+    let mut value = [0_u8; 8];
+    rustix::fs::fgetxattr(folder, MARK, &mut value[..]).is_ok()
+}
+
+impl Folder {
+    fn at(path: &Path, lock: File, found: &Stat) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            identity: identity_in(found),
+            lock,
         }
-        return Err(error);
     }
-    Ok(Some(Folder {
-        path: path.to_path_buf(),
-        identity,
-        lock,
-    }))
 }
 
 /// Removes a placeholder unless another process uses it.

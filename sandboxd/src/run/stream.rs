@@ -1,5 +1,7 @@
 //! A run from its launch to its outcome: bytes both ways with backpressure, signals, time, and the end of everything.
 
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -100,7 +102,7 @@ struct Found {
 impl Run {
     pub(super) async fn drive(mut self, messages: Streaming<RunRequest>, to_caller: ToCaller) {
         let started = Instant::now();
-        let launched = self.order.note.for_launcher().and_then(|note| {
+        let launched = self.note().and_then(|note| {
             let launcher = self.daemon.places.launcher();
             let (filter, theirs) = self.filter()?.unzip();
             let streams = self.streams.take();
@@ -109,6 +111,9 @@ impl Run {
         let mut filtered = network::Heard::default();
         let (heard, ended_by, found) = match launched {
             Ok((launched, filter)) => {
+                if let Some(note) = &self.order.note {
+                    note.launched();
+                }
                 let accompanied = self.accompany(launched, messages, &to_caller).await;
                 if let Some(filter) = filter {
                     filtered = filter.finish().await;
@@ -272,6 +277,13 @@ impl Run {
         (heard, ended_by, found)
     }
 
+    /// The note of this run, for the launcher.
+    fn note(&self) -> io::Result<File> {
+        let note = self.order.note.as_ref();
+        note.ok_or_else(|| io::Error::other("the run was not noted down"))?
+            .for_launcher()
+    }
+
     /// Puts aside what has appeared under protected names. No process of the run is left.
     async fn look_back(&mut self) -> Found {
         let plan = self.order.plan.clone();
@@ -286,7 +298,9 @@ impl Run {
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(found) => {
-                self.order.note.done();
+                if let Some(note) = self.order.note.take() {
+                    note.done();
+                }
                 found
             }
             // The note stays, for the next daemon.

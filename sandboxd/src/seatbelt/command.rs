@@ -33,18 +33,8 @@ pub fn environment(policy: &Policy) -> Vec<(&'static str, String)> {
         ("TMPDIR", tmp.to_string_lossy().into_owned()),
     ];
     if let Network::Filtered(port) = policy.network {
-        let proxy = format!("http://127.0.0.1:{port}");
         // Nothing else on loopback can be reached, so nothing goes around the filter.
-        let through = [
-            "http_proxy",
-            "https_proxy",
-            "all_proxy",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "ALL_PROXY",
-        ];
-        said.extend(through.map(|name| (name, proxy.clone())));
-        said.extend(["no_proxy", "NO_PROXY"].map(|name| (name, String::new())));
+        said.extend(crate::network::proxied(&format!("127.0.0.1:{port}"), ""));
     }
     said
 }

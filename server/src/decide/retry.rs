@@ -9,10 +9,9 @@
 use std::time::Duration;
 
 use portcullis_policy::{
-    Decision, Mode, Request, Verdict,
+    Decision, Request, Verdict,
     decision::{DecidedBy, TraceEntry},
     explain::{Explanation, PartExplanation, Standing},
-    request::Interactivity,
 };
 use portcullis_proto::{convert::Question, v1};
 use prost::Message as _;
@@ -183,10 +182,9 @@ impl Retry {
         if decision.verdict == Verdict::Deny {
             return decision;
         }
-        let nobody = request.interactivity == Interactivity::Headless || request.mode == Mode::DontAsk;
         let mut reason = self.reason();
-        let verdict = if nobody {
-            reason.push_str("; nobody can be asked, so it is denied");
+        let verdict = if request.nobody_can_be_asked() {
+            reason.push_str(Request::NOBODY);
             Verdict::Deny
         } else {
             Verdict::Ask

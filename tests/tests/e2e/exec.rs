@@ -248,6 +248,33 @@ fn a_terminal_is_given_from_its_foreground_only_and_comes_back_as_it_was() {
     assert_eq!(runs(&stack), 1);
 }
 
+#[test]
+fn a_job_that_is_stopped_at_its_terminal_can_be_ended() {
+    let stack = stack();
+    script(&stack, "touch tick; sleep 600");
+    let ticket = ticket(&stack, &SCRIPT);
+    let program = portcullis_tests::stack::program("portcullis");
+    // As `kill %1` does it: the shell continues the job so that it can obey, and keeps the terminal.
+    let line = format!(
+        r#"set -m
+        trap 'kill -KILL $(cat pid) 2>/dev/null' EXIT
+        (for _ in $(seq 100); do [ -e tick ] && break; sleep 0.1; done; kill -TSTP $(cat pid)) &
+        sh -c 'echo $$ > pid; exec {} exec --ticket {ticket} -- sh ./script'
+        echo stopped $?
+        kill -TERM $(cat pid); kill -CONT $(cat pid)
+        for _ in $(seq 100); do kill -0 $(cat pid) 2>/dev/null || {{ echo ended; break; }}; sleep 0.1; done"#,
+        program.display()
+    );
+    stack.write_project_file("job", &line);
+    let output = stack
+        .run_program(Path::new("script"))
+        .args(["-qec", "bash ./job", "/dev/null"])
+        .output();
+    for said in ["stopped 14", "ended"] {
+        assert!(output.stdout.contains(said), "{said}: {}", output.text());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_caller_takes_the_command_along() {
     let stack = stack();
@@ -331,6 +358,19 @@ fn a_ticket_comes_with_an_allow_only() {
 
 #[test]
 fn a_stopped_job_stops_its_command_and_goes_on_with_it() {
+    stop_and_go_on(Path::new("bash"), &[]);
+}
+
+#[test]
+fn so_does_one_whose_session_began_outside_of_its_process_namespace() {
+    // As in many containers: session and group have the number 0 there.
+    let inside = "--user --map-current-user --pid --fork --mount-proc --kill-child bash";
+    stop_and_go_on(Path::new("unshare"), &inside.split(' ').collect::<Vec<_>>());
+}
+
+/// Stops, continues and ends `exec` as a job of a bash that is started so.
+fn stop_and_go_on(program: &Path, arguments: &[&str]) {
+    let bash = (program, arguments);
     let stack = stack();
     script(
         &stack,
@@ -359,7 +399,8 @@ fn a_stopped_job_stops_its_command_and_goes_on_with_it() {
         program.display()
     );
     let _ = stack
-        .run_program(Path::new("bash"))
+        .run_program(bash.0)
+        .args(bash.1)
         .args(["-c", &line])
         .output()
         .expect_code(0);

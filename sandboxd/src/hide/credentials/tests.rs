@@ -35,7 +35,12 @@ impl Home {
             .iter()
             .map(|path| self.path.join(path).to_str().unwrap().to_owned())
             .collect();
-        find(&person.with_variables(variables), &revealed, &[self.path.join(root)])
+        find(
+            &person.with_variables(variables),
+            &revealed,
+            &[],
+            &[self.path.join(root)],
+        )
     }
 
     /// What is hidden in it, as relative paths.

@@ -40,6 +40,7 @@ impl Ground {
             &person,
             &roots,
             &roots,
+            &[],
         )
     }
 
@@ -219,7 +220,7 @@ fn a_single_writable_file_is_hidden_only_if_it_is_denied() {
         read_denials: vec![denial(DenialReading::Rule, "//**/*.pem", &[])],
         ..v1::SandboxProfile::default()
     };
-    let found = super::super::hidden(&profile, &Person::default(), &roots, &read_write).unwrap();
+    let found = super::super::hidden(&profile, &Person::default(), &roots, &read_write, &[]).unwrap();
     let of_ground: Vec<_> = found
         .masked
         .iter()
@@ -241,7 +242,7 @@ fn both_home_folders_are_the_persons() {
         read_denials: vec![denial(DenialReading::Entry, "~/x", &[])],
         ..v1::SandboxProfile::default()
     };
-    let found = super::super::hidden(&profile, &person, &roots, &roots).unwrap();
+    let found = super::super::hidden(&profile, &person, &roots, &roots, &[]).unwrap();
     let of_ground = found
         .masked
         .iter()

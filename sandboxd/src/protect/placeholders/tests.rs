@@ -115,6 +115,37 @@ fn what_a_person_has_made_or_put_in_stays() {
 }
 
 #[test]
+fn a_lock_makes_no_placeholder_of_a_persons_folder() {
+    let (_keep, root) = workspace();
+    repository(&root);
+    let path = root.join(".vscode");
+    fs::create_dir(&path).unwrap();
+    // A command can lock it through its read-only mount.
+    let lock = File::open(&path).unwrap();
+    rustix::fs::flock(&lock, FlockOperation::LockShared).unwrap();
+    let (held, _) = Registry::default().hold(&places(&root));
+    assert_eq!(held.made().count(), 2, "the other two are made");
+    drop((lock, held));
+    assert!(path.is_dir() && !root.join(".portcullis").exists());
+}
+
+#[test]
+fn one_that_somebody_left_is_used_again_and_goes() {
+    let (_keep, root) = workspace();
+    repository(&root);
+    let (held, _) = Registry::default().hold(&places(&root));
+    // As if killed: the locks go, the folders stay.
+    for (folder, _) in &held.folders {
+        rustix::fs::flock(&folder.lock, FlockOperation::Unlock).unwrap();
+    }
+    std::mem::forget(held);
+    let (held, told) = Registry::default().hold(&places(&root));
+    assert!(told.is_empty() && held.made().count() == 3, "{told:?}");
+    drop(held);
+    assert!(!root.join(".vscode").exists());
+}
+
+#[test]
 fn no_link_is_followed() {
     let (_keep, root) = workspace();
     let (inside, outside) = (root.join("ws"), root.join("outside"));
