@@ -35,6 +35,7 @@ mod opaque;
 mod ourselves;
 mod outside;
 mod part;
+mod projects;
 mod push;
 mod reaching;
 mod repositories;
