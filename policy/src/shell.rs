@@ -20,6 +20,7 @@ mod executing;
 mod expand;
 mod files;
 mod git;
+mod git_settings;
 pub(crate) mod globals;
 mod hidden;
 pub(crate) mod inert;
@@ -250,7 +251,17 @@ impl Command {
         let reads = matches!(self.program(), Some("read" | "mapfile" | "readarray"));
         self.assignments.iter().all(|assignment| {
             let value = assignment.value.literal();
-            variables::is_harmless_as(&assignment.name, value) || (reads && assignment.name == "IFS" && value.is_some())
+            let setting = variables::Setting {
+                name: &assignment.name,
+                value,
+                words: if self.class == CommandClass::Function {
+                    &[]
+                } else {
+                    &self.words
+                },
+                below: assignment.below,
+            };
+            variables::is_harmless_as(&setting) || (reads && assignment.name == "IFS" && value.is_some())
         })
     }
 
@@ -366,6 +377,8 @@ pub struct Assignment {
     pub name: String,
     /// Its value.
     pub value: Word,
+    /// Whether the value names folders below the working directory and nothing else.
+    pub below: bool,
 }
 
 /// How a command was reached.

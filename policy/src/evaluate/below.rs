@@ -273,7 +273,7 @@ impl World<'_> {
     }
 
     /// Whether the words of a deny or ask name a place below a folder, as named or where it really is.
-    fn names_place_below(&self, id: RuleId, folder: &AbsPath) -> bool {
+    pub(super) fn names_place_below(&self, id: RuleId, folder: &AbsPath) -> bool {
         let Some(PathRule {
             pattern, named, really, ..
         }) = self.path_rule(id)

@@ -14,8 +14,8 @@ use crate::{
 };
 
 use super::{
-    below, files::Cover, globs, handed, mentioned::Mention, ourselves, part::Part, suggest, texts, ways::Judged, work,
-    world::World,
+    below, files::Cover, globs, handed, mentioned::Mention, ourselves, part::Part, rewrites, suggest, texts,
+    ways::Judged, work, world::World,
 };
 
 /// A judged line.
@@ -152,7 +152,9 @@ impl World<'_> {
                 Part::by_rule(self, id, subject)
             };
             (part, Reach::Nothing)
-        } else if self.request.mode == Mode::Plan && shell::changes::changes_files(command) {
+        } else if self.request.mode == Mode::Plan
+            && (shell::changes::changes_files(command) || rewrites::changes_in_container(command))
+        {
             // Whatever a rule says, as for files that a command names.
             let what = "it changes files of the work tree";
             (
@@ -260,6 +262,8 @@ impl World<'_> {
         parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
+        let rewritten = self.judge_rewritten_folders(command);
+        parts.extend(rewritten.into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_mounts(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_copies(command).map(|part| part.through(&seen)));

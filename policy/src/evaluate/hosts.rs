@@ -35,6 +35,18 @@ const SCHEMES: &[&str] = &[
 /// Words of the shell that set variables.
 const SETTERS: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
 
+/// The values of settings of git that say whom it contacts: `-c http.proxy=host`.
+fn hosts_of_settings(command: &Command) -> impl Iterator<Item = &str> {
+    let words = command.words.iter().skip(1).map(source);
+    let settings = words.clone().zip(words.skip(1)).filter(|(option, _)| *option == "-c");
+    settings.filter_map(|(_, setting)| {
+        let (key, value) = setting.split_once('=')?;
+        let key = key.to_ascii_lowercase();
+        let contacts = ["proxy", "url", "insteadof"].iter().any(|end| key.ends_with(end));
+        contacts.then_some(value)
+    })
+}
+
 impl World<'_> {
     /// Hosts that a command names and may contact, where a deny or ask is about them.
     pub(super) fn judge_named_hosts(
@@ -53,6 +65,9 @@ impl World<'_> {
             .filter(|assignment| !command.words.is_empty() || !texts::assignment_is_private(&assignment.name))
             .map(|assignment| source(&assignment.value))
             .collect();
+        if command.program_name() == Some("git") {
+            texts.extend(hosts_of_settings(command));
+        }
         let too_many = "it has more words than are looked at for hosts that rules name";
         match texts_of(line, analysis, index, command) {
             Some(further) => texts.extend(further),
@@ -63,7 +78,10 @@ impl World<'_> {
         let mut parts = Vec::new();
         for text in texts {
             let address = is_address(text);
-            for host in hosts_in(text) {
+            // `-hHOST`: glued to a short option.
+            let glued = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let glued = glued.and_then(|rest| rest.char_indices().nth(1).and_then(|(at, _)| rest.get(at..)));
+            for host in hosts_in(text).chain(hosts_in(glued.unwrap_or_default())) {
                 if !self.one_word_more() {
                     parts.push(Part::unknown(&command.text, too_many));
                     return parts;

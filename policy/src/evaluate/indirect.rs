@@ -63,7 +63,9 @@ impl World<'_> {
             }
         }
         if self.has_scoped_shell_rule() {
-            let wrote = self.runs_what_it_wrote(analysis);
+            let mut wrote = self.runs_what_it_wrote(analysis);
+            wrote.extend(self.builds_what_it_wrote(analysis));
+            wrote.sort_unstable();
             let hidden = analysis
                 .commands
                 .iter()

@@ -219,11 +219,22 @@ pub(super) fn wide(command: &Command, room: usize) -> Vec<String> {
             || (name == "git" && super::push::pushes(command.words.get(1..).unwrap_or_default()).is_some())
             || spelled::has_options_in_front(name, command.words.get(1..).unwrap_or_default())
             || !synonyms::others(name, command.words.get(1..).unwrap_or_default()).is_empty()
+            || !synonyms::other_programs(&command.words).is_empty()
     };
     if is_plain(command) && !command.program_name().is_some_and(more) {
         return vec![command.text.clone()];
     }
-    all_wide(command, room)
+    let mut out = all_wide(command, room);
+    for words in synonyms::other_programs(&command.words) {
+        let other = Command {
+            text: canonical(&words),
+            words,
+            assignments: Vec::new(),
+            ..command.clone()
+        };
+        out.extend(all_wide(&other, room));
+    }
+    unique(out)
 }
 
 fn all_wide(command: &Command, room: usize) -> Vec<String> {
@@ -548,6 +559,7 @@ mod tests {
                 .map(|(name, value)| Assignment {
                     name: (*name).to_owned(),
                     value: Word::Literal((*value).to_owned()),
+                    below: false,
                 })
                 .collect(),
             ..Command::of_words(text.to_owned(), words)

@@ -281,6 +281,16 @@ impl PathPattern {
         self.any_base(anchors, |base| self.readings().any(|reading| named(base, reading)))
     }
 
+    /// The names with which it begins, behind a `**` for any depth, up to the first wildcard; nothing where there are none.
+    pub(crate) fn first_names(&self) -> impl Iterator<Item = String> {
+        let names = |reading: Reading<'_>| -> String {
+            let words = reading.segments().skip_while(|segment| *segment == "**");
+            let words = words.take_while(|segment| !segment.contains(['*', '?', '[']));
+            words.map(|name| name.replace('\\', "")).collect::<Vec<_>>().join("/")
+        };
+        self.readings().map(names).filter(|names| !names.is_empty())
+    }
+
     /// Whether it covers a path. A folder covers what lies below it.
     #[must_use]
     pub fn matches(&self, path: &AbsPath, anchors: &Anchors) -> bool {

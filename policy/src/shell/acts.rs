@@ -200,7 +200,16 @@ pub(crate) fn changes_work_tree(command: &Command) -> bool {
                 .iter()
                 .filter_map(Word::literal)
                 .any(|word| matches!(word, "--worktree" | "-W"));
-            (entry.only.is_empty() || unknown || said(&entry.only)) && (both || !said(&entry.unless))
+            // git takes a long option cut short: `reset --ha`.
+            let cut_short = rest
+                .iter()
+                .map_while(|word| word.literal().filter(|word| *word != "--"))
+                .any(|word| {
+                    word.len() > 3
+                        && word.starts_with("--")
+                        && entry.only.split_whitespace().any(|only| only.starts_with(word))
+                });
+            (entry.only.is_empty() || unknown || cut_short || said(&entry.only)) && (both || !said(&entry.unless))
         })
 }
 

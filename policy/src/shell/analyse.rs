@@ -508,6 +508,20 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether a value names only folders below the directory where the line begins, and the line wrote nothing there before.
+    fn is_below(&self, value: &Value, state: &State) -> bool {
+        let places = value.exact && !value.choices.is_empty();
+        let plain = |text: &expand::Text| !text.glob && state.all_below(&text.text, &self.context.cwd);
+        let writes = |file: &FileAccess| file.access != Access::Read;
+        places
+            && value.choices.iter().all(plain)
+            && !self
+                .analysis
+                .commands
+                .iter()
+                .any(|command| command.files.iter().any(writes))
+    }
+
     fn simple(&mut self, simple: &Simple, redirects: &[Redirect], state: State, stdin: &Stdin) -> Read<Ways> {
         let fields = expand::expand_all(&simple.words, &state, self.context, &mut self.budget)?;
         // Assignments see those before them.
@@ -523,7 +537,19 @@ impl Walk<'_> {
                     .is_some_and(|program| matches!(program, "read" | "mapfile" | "readarray"));
             let (word, mut value) = expand::assigned(&raw.value, &with, self.context, &mut self.budget)?;
             // Alone on a line it stays for whatever follows, `man` and others among them.
-            let tame = !fields.is_empty() && !raw.partial && variables::is_harmless_as(&raw.name, word.literal());
+            let below = !raw.partial && self.is_below(&value, &state);
+            let called: Vec<Word> = match fields.first().and_then(expand::Field::text) {
+                Some(name) if below && state.functions.contains(name) => Vec::new(),
+                // A module or a script is told by the first of the arguments, and its name by the next.
+                _ => fields.iter().take(3).map(|field| field.word.clone()).collect(),
+            };
+            let setting = variables::Setting {
+                name: &raw.name,
+                value: word.literal(),
+                words: &called,
+                below,
+            };
+            let tame = !fields.is_empty() && !raw.partial && variables::is_harmless_as(&setting);
             if !splits && !tame {
                 self.dangerous(&raw.name);
             }
@@ -542,6 +568,7 @@ impl Walk<'_> {
                 } else {
                     word
                 },
+                below,
             });
             with.set(&raw.name, value, &mut self.budget)?;
         }

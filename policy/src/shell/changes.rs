@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use super::{Command, Word, acts, data, executing, inert};
+use super::{Command, Word, acts, class::base_name, data, executing, inert, wrappers};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,6 +68,40 @@ pub(crate) fn changes_files(command: &Command) -> bool {
         || executing::handed(&command.words).is_some_and(|words| is_listed(&words))
 }
 
+/// Programs that change the files they are given, where no table is asked because they run in a container.
+const CHANGERS: &[&str] = &[
+    "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "rsync", "tee", "touch",
+    "truncate",
+];
+
+/// Whether what a command runs in a container is known to change files there: those of the project, where the container has
+/// its folders.
+pub(crate) fn changes_in_container(command: &Command) -> bool {
+    let Some(name) = command.program_name() else {
+        return false;
+    };
+    let Some((wrapper, start)) = wrappers::resolve(name, &command.words).filter(|(wrapper, _)| wrapper.remote) else {
+        return false;
+    };
+    let program = wrappers::unwrap(wrapper, &command.words, start).program;
+    let Some(inner) = program.and_then(|program| command.words.get(program..)) else {
+        return false;
+    };
+    let name = inner.first().and_then(Word::literal).map(base_name).unwrap_or_default();
+    let in_place = || matches!(name, "sed" | "perl") && is_edited_in_place(inner);
+    CHANGERS.contains(&name)
+        || in_place()
+        || is_listed(inner)
+        || executing::handed(inner).is_some_and(|words| is_listed(&words))
+}
+
+/// `sed -i`, `perl -pi -e`.
+fn is_edited_in_place(words: &[Word]) -> bool {
+    let texts = words.iter().skip(1).filter_map(Word::literal);
+    let mut options = texts.filter_map(|text| text.strip_prefix('-'));
+    options.any(|letters| letters.starts_with("-in-place") || (!letters.starts_with('-') && letters.contains('i')))
+}
+
 /// `docker cp web:/x a`, `aws s3 cp s3://x a`: the last operand is a place here.
 fn brings_files(command: &Command) -> bool {
     let words = command.words.iter().skip(1);
@@ -99,7 +133,8 @@ fn is_listed(words: &[Word]) -> bool {
     let given = |list: &[&str], words: &[Word]| {
         words.iter().filter_map(Word::literal).any(|text| {
             let option = text.split('=').next().unwrap_or(text);
-            list.contains(&option) || list.contains(&text) || is_among_letters(list, text)
+            // Long options of go have one dash.
+            list.contains(&option) || list.contains(&text) || (name != "go" && is_among_letters(list, text))
         })
     };
     if given(&["--help"], own) {
@@ -182,6 +217,16 @@ mod tests {
             "git format-patch HEAD~1",
             "git subtree add --prefix x y z",
             "eslint $X",
+            "npm exec prettier -- --write .",
+            "go tool gofmt -w .",
+            "go run golang.org/x/tools/cmd/goimports@latest -w .",
+            "go run github.com/x/golangci-lint/v2@v2.1.0 run --fix",
+            "yarn workspace x add y",
+            "yarn workspaces foreach -A add y",
+            "git reset --ha",
+            "npx rimraf dist",
+            "python -m venv x",
+            "go test -c",
         ] {
             assert!(
                 first(line)
@@ -217,6 +262,13 @@ mod tests {
             "aws s3 cp a s3://b/x",
             "git log",
             "git format-patch --stdout HEAD~1",
+            "npm exec prettier -- --check .",
+            "go test -race -json ./...",
+            "go run ./cmd/prettier --write .",
+            "go tool cover -html=x",
+            "yarn workspace x test",
+            "git reset --soft HEAD~1",
+            "git apply --check x",
         ] {
             assert!(!first(line), "{line}");
         }

@@ -14,7 +14,7 @@ use super::{
     class::base_name,
     data::{self, ByName, Remarked},
     options::{self, Attached},
-    programs,
+    programs, wrappers,
 };
 
 /// What a program's options run.
@@ -29,6 +29,8 @@ struct Executing {
     free: &'static [&'static str],
     /// The operands are code that is run.
     code: bool,
+    /// Options whose value is a text, and none of the operands.
+    texts: &'static [&'static str],
     /// Letters of options without a value, behind which another option may stand in the same word.
     joined: &'static str,
     /// These run something where their value is the input: `docker compose -f -`.
@@ -49,6 +51,8 @@ struct Raw {
     free: String,
     #[serde(default)]
     code: bool,
+    #[serde(default)]
+    texts: String,
     #[serde(default)]
     joined: String,
     #[serde(default)]
@@ -77,6 +81,7 @@ static PROGRAMS: LazyLock<ByName<Executing>> = LazyLock::new(|| {
             loose: data::words(&raw.loose),
             free: data::words(&raw.free),
             code: raw.code,
+            texts: data::words(&raw.texts),
             joined: data::keep_text(&raw.joined),
             input: data::words(&raw.input),
             dashes: raw.dashes,
@@ -139,6 +144,7 @@ fn joined(name: &str, arguments: &[Word]) -> Vec<(String, String)> {
 pub(super) fn behind_module(words: &[Word]) -> Option<(&str, usize)> {
     let name = base_name(words.first()?.literal()?);
     let python = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
+    let python = python.or((name == "py").then_some(""));
     if !python.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
         return Some((name, 1));
     }
@@ -181,12 +187,18 @@ pub(super) fn code(command: &Command) -> Vec<&str> {
     if name == "cargo" && words().any(|word| word == "fmt") {
         return words().skip_while(|word| *word != "--").filter(operands).collect();
     }
-    if !PROGRAMS.find(name).is_some_and(|program| program.code) {
+    let Some(program) = PROGRAMS.find(name).filter(|program| program.code) else {
         return Vec::new();
-    }
+    };
+    // `-k 'a/b'`: which tests; behind `--` it is no option.
+    let end = words().position(|word| word == "--").unwrap_or(usize::MAX);
+    let before = std::iter::once("").chain(words());
     // `tests/a.py::Case::test`
     words()
-        .filter(operands)
+        .zip(before)
+        .enumerate()
+        .filter(|(at, (word, before))| operands(word) && (*at > end || !program.texts.contains(before)))
+        .map(|(_, (word, _))| word)
         .map(|word| word.split("::").next().unwrap_or(word))
         .filter(|word| word.contains('/') || *word == "..")
         .collect()
@@ -228,7 +240,45 @@ pub(super) fn handed(words: &[Word]) -> Option<Vec<Word>> {
         "cmake" if words.iter().any(|word| word.literal() == Some("--build")) => Some(with(&["make"], behind()?)),
         "gh" if is(1, "repo") && is(2, "clone") => Some(with(&["git", "clone"], behind()?)),
         "npx" | "pnpx" | "bunx" => tool(1),
-        "npm" if is(1, "exec") || is(1, "x") => tool(2),
+        // npm takes the first `--` away, wherever it stands.
+        "npm" if is(1, "exec") || is(1, "x") => tool(2).map(|mut words| {
+            if let Some(dashes) = words.iter().position(|word| word.literal() == Some("--")) {
+                words.remove(dashes);
+            }
+            words
+        }),
+        "go" if is(1, "tool") => tool(2),
+        // `go run golang.org/x/tools/cmd/goimports@latest -w .`; of the project's own programs nobody knows what they do.
+        "go" if is(1, "run") => {
+            let at = words
+                .iter()
+                .skip(2)
+                .position(|word| word.literal().is_none_or(|text| !text.starts_with('-')))?
+                + 2;
+            let module = words.get(at)?.literal()?;
+            let path = module.split('@').next().unwrap_or(module);
+            let version = |name: &&str| name.strip_prefix('v').is_none_or(|rest| rest.parse::<u32>().is_err());
+            let name = path
+                .rsplit('/')
+                .find(version)
+                .filter(|_| path.contains('/') && !path.starts_with(['.', '/']))?;
+            Some(with(&[name], words.get(at + 1..)?))
+        }
+        "yarn" if is(1, "workspace") => Some(with(&["yarn"], words.get(3..)?)),
+        "yarn" if is(1, "workspaces") && is(2, "foreach") => {
+            let mut at = 3;
+            while let Some(text) = words
+                .get(at)
+                .and_then(Word::literal)
+                .filter(|text| text.starts_with('-'))
+            {
+                let valued = matches!(text, "--include" | "--exclude" | "--from" | "-j" | "--jobs");
+                at += if valued { 2 } else { 1 };
+            }
+            Some(with(&["yarn"], words.get(at..)?))
+        }
+        // What stands behind `--` is for ssh.
+        "gh" if (is(1, "codespace") || is(1, "cs")) && is(2, "ssh") => Some(with(&["ssh", "codespace"], behind()?)),
         "pnpm" if is(1, "exec") || is(1, "dlx") => tool(2),
         "yarn" if is(1, "dlx") || is(1, "exec") || is(1, "run") => tool(2),
         "bun" if is(1, "x") || is(1, "run") => tool(2),
@@ -292,10 +342,22 @@ fn is_input(value: &str) -> bool {
     matches!(value, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
+/// The words of a command up to what it runs in a container or on another machine.
+fn outside_container<'w>(name: &str, words: &'w [Word]) -> &'w [Word] {
+    let own = wrappers::resolve(name, words)
+        .filter(|(wrapper, _)| wrapper.remote)
+        .map(|(wrapper, start)| wrappers::unwrap(wrapper, words, start))
+        .filter(|found| found.unknown.is_none())
+        .and_then(|found| found.program);
+    own.and_then(|program| words.get(..program)).unwrap_or(words)
+}
+
 fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let all = words;
     let (name, from) = behind_module(all)?;
     let program = PROGRAMS.find(name)?;
+    // Options behind the image belong to what runs in the container.
+    let all = outside_container(name, all);
     // What stands behind `--` is for the script or test. A word that is only known at run time is no option here.
     let words: Vec<String> = all
         .iter()

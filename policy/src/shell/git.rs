@@ -1,6 +1,6 @@
 //! What of git only looks, and which of its options run other programs.
 
-use super::{Word, options};
+use super::{Word, git_settings, options};
 
 /// Global options with a value in the next word.
 const VALUED: &[&str] = &[
@@ -56,6 +56,22 @@ pub(super) fn split<'a>(words: impl IntoIterator<Item = &'a Word>) -> Split<'a> 
     split
 }
 
+/// Whether every `-c` in front of the subcommand sets something by which git runs nothing: `-c color.ui=never`.
+fn only_harmless_settings(words: &[Word], split: &Split<'_>) -> bool {
+    let mut words = words.iter().take(split.rest);
+    while let Some(word) = words.next() {
+        let value = match word.literal() {
+            Some(text) if VALUED.contains(&text) => words.next(),
+            _ => continue,
+        };
+        let harmless = value.and_then(Word::literal).is_some_and(git_settings::is_harmless);
+        if word.literal() == Some("-c") && !harmless {
+            return false;
+        }
+    }
+    true
+}
+
 /// The first option that makes git run another program or write elsewhere than into the repository.
 pub(super) fn escape(words: &[Word]) -> Option<String> {
     let split = split(words);
@@ -71,6 +87,7 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
     if let Some(found) = split
         .globals
         .iter()
+        .filter(|option| **option != "-c" || !only_harmless_settings(words, &split))
         .find(|option| global.contains(option) || option.starts_with("-c"))
     {
         return Some((*found).to_owned());

@@ -9,12 +9,22 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{
-    Word, data,
+    Word,
+    class::base_name,
+    data, executing,
     globals::{Front, front, letters},
 };
 
-/// Most other names of the words of one command.
+/// Most other names of the words of one command, for its options.
 const MOST: usize = 12;
+/// Most of them with those of its subcommand.
+const MOST_WITH_NAMES: usize = 32;
+/// Names of a group that are usual: people write them in rules.
+const USUAL_NAMES: usize = 2;
+/// Most other names of the subcommand where the options have other names, too.
+const FEW_NAMES: usize = 4;
+/// Most joined letters that are read one by one.
+const MOST_LETTERS: usize = 6;
 /// Most words in which options are looked at.
 const MOST_WORDS: usize = 128;
 /// Most words that are looked at as subcommands.
@@ -27,6 +37,11 @@ struct Entry {
     long: &'static [&'static str],
     words: Vec<&'static [&'static str]>,
     subcommands: &'static [&'static str],
+    both: Vec<(&'static str, Vec<&'static str>)>,
+    letters: &'static str,
+    valued: &'static [&'static str],
+    /// A subcommand, perhaps with options that have to be there, and what it is, too.
+    means: Vec<(Vec<&'static str>, &'static str)>,
 }
 
 #[derive(Deserialize)]
@@ -47,12 +62,86 @@ struct Raw {
     words: Vec<String>,
     #[serde(default)]
     subcommands: String,
+    #[serde(default)]
+    both: Vec<String>,
+    #[serde(default)]
+    letters: String,
+    #[serde(default)]
+    valued: String,
+    #[serde(default)]
+    means: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawAlias {
+    names: String,
+    #[serde(default)]
+    verb: String,
+    is: String,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
+    why: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raws {
     program: Vec<Raw>,
+    alias: Vec<RawAlias>,
+}
+
+/// Another name of a program, or of one of its subcommands.
+struct Alias {
+    verb: &'static str,
+    is: &'static [&'static str],
+}
+
+static ALIASES: LazyLock<data::Named<&'static str, Vec<Alias>>> = LazyLock::new(|| {
+    let raws: Raws = data::read("synonyms.toml", FILE);
+    let mut by_name = data::Named::<&'static str, Vec<Alias>>::default();
+    for raw in raws.alias {
+        for name in data::words(&raw.names) {
+            by_name.entry(name).or_default().push(Alias {
+                verb: data::keep_text(&raw.verb),
+                is: data::words(&raw.is),
+            });
+        }
+    }
+    by_name
+});
+
+/// The words of a command under other names of its program: `pip install x` for `python3 -m pip install x`, `docker compose up` for
+/// `docker-compose up`.
+pub(crate) fn other_programs(words: &[Word]) -> Vec<Vec<Word>> {
+    let Some(name) = words.first().and_then(Word::literal).map(base_name) else {
+        return Vec::new();
+    };
+    let rest = words.get(1..).unwrap_or_default();
+    let mut all = Vec::new();
+    if let Some((module, from)) = executing::behind_module(words).filter(|(_, from)| *from > 1) {
+        let words = std::iter::once(literal(module)).chain(words.get(from..).unwrap_or_default().iter().cloned());
+        all.push(words.collect());
+    }
+    // `pip3.11` is `pip3`.
+    let bare = name.split('.').next().unwrap_or(name);
+    for alias in [name, bare]
+        .iter()
+        .find_map(|name| ALIASES.get(name))
+        .into_iter()
+        .flatten()
+    {
+        // The verb stands behind options of the program.
+        let at = match alias.verb {
+            "" => 0,
+            verb => match verbs(name, rest).first() {
+                Some(at) if rest.get(*at).and_then(Word::literal) == Some(verb) => at + 1,
+                _ => continue,
+            },
+        };
+        let own = alias.is.iter().copied().map(literal);
+        all.push(own.chain(rest.get(at..).unwrap_or_default().iter().cloned()).collect());
+    }
+    all
 }
 
 const FILE: &str = include_str!("../../data/synonyms.toml");
@@ -69,6 +158,13 @@ static ENTRIES: LazyLock<data::Named<&'static str, Vec<&'static Entry>>> = LazyL
             long: data::words(&raw.long),
             words: lists(&raw.words),
             subcommands: data::words(&raw.subcommands),
+            both: pairs(&raw.both)
+                .into_iter()
+                .map(|(whole, parts)| (whole, parts.to_vec()))
+                .collect(),
+            letters: data::keep_text(&raw.letters),
+            valued: data::words(&raw.valued),
+            means: means(&raw.means),
         });
         for name in data::words(&raw.names) {
             by_name.entry(name).or_default().push(entry);
@@ -76,6 +172,18 @@ static ENTRIES: LazyLock<data::Named<&'static str, Vec<&'static Entry>>> = LazyL
     }
     by_name
 });
+
+/// The first word of each text, and the others.
+fn pairs(texts: &[String]) -> Vec<(&'static str, &'static [&'static str])> {
+    let split = texts.iter().map(|text| data::words(text).split_first());
+    split.flatten().map(|(first, others)| (*first, others)).collect()
+}
+
+/// The last word of each text, and those in front of it.
+fn means(texts: &[String]) -> Vec<(Vec<&'static str>, &'static str)> {
+    let split = texts.iter().map(|text| data::words(text).split_last());
+    split.flatten().map(|(last, others)| (others.to_vec(), *last)).collect()
+}
 
 fn literal(text: &str) -> Word {
     Word::Literal(text.to_owned())
@@ -117,9 +225,8 @@ pub(crate) fn others(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
         return Vec::new();
     }
     let mut all = vec![rest.to_vec()];
-    in_other_words(program, &mut all);
-    // What is cut short may be a spelling of something in turn.
-    for step in [uncut, respelled] {
+    // What is cut short may be a spelling of something in turn, and several together be another one.
+    for step in [uncut, respelled, together, respelled] {
         for number in 0..all.len() {
             let Some(words) = all.get(number).cloned() else { break };
             for more in step(program, &words) {
@@ -127,6 +234,16 @@ pub(crate) fn others(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
             }
             if all.len() > MOST {
                 break;
+            }
+        }
+    }
+    // Options in other words are said with the first names of the subcommand only, as there are many of them.
+    for (number, words) in all.clone().iter().enumerate() {
+        let names = in_other_words(program, words);
+        let few = if number == 0 { usize::MAX } else { FEW_NAMES };
+        for more in names.into_iter().take(few) {
+            if all.len() <= MOST_WITH_NAMES && !all.contains(&more) {
+                all.push(more);
             }
         }
     }
@@ -152,10 +269,10 @@ fn add(all: &mut Vec<Vec<Word>>, words: Vec<Word>) {
     }
 }
 
-/// Adds those with other names of the subcommand.
-fn in_other_words(program: &str, all: &mut Vec<Vec<Word>>) {
-    let Some(rest) = all.first().cloned() else { return };
-    let places = verbs(program, &rest);
+/// With other names of the subcommand, the usual ones first.
+fn in_other_words(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
+    let places = verbs(program, rest);
+    let (mut usual, mut more) = (Vec::new(), Vec::new());
     for (number, at) in places.iter().enumerate() {
         let Some(word) = rest.get(*at).and_then(Word::literal) else {
             continue;
@@ -164,30 +281,48 @@ fn in_other_words(program: &str, all: &mut Vec<Vec<Word>>) {
             .get(number + 1)
             .and_then(|next| Some((*next, rest.get(*next)?.literal()?)));
         let replaced = |name: &str, two: bool| {
-            let mut words = rest.clone();
+            let mut words = rest.to_vec();
             if let Some((next, _)) = next.filter(|_| two) {
                 words.remove(next);
             }
             words.splice(at..=at, name.split('+').map(literal));
             words
         };
-        for entry in about(program, &rest) {
-            let begins = |name: &&&str| name.starts_with(word) && **name != word;
-            for name in entry.subcommands.iter().filter(begins) {
-                add(all, replaced(name, false));
-            }
+        for entry in about(program, rest) {
             for group in &entry.words {
                 let two = next.map(|(_, next)| format!("{word}+{next}")).unwrap_or_default();
                 for (own, is_two) in [(word, false), (two.as_str(), true)] {
                     if group.contains(&own) {
-                        for name in group.iter().filter(|name| **name != own) {
-                            add(all, replaced(name, is_two));
+                        let names = group.iter().filter(|name| **name != own);
+                        for (number, name) in names.enumerate() {
+                            let list = if number < USUAL_NAMES { &mut usual } else { &mut more };
+                            list.push(replaced(name, is_two));
                         }
                     }
                 }
             }
+            for (from, to) in &entry.means {
+                let (name, options) = from
+                    .split_first()
+                    .map_or(("", [].as_slice()), |(name, rest)| (*name, rest));
+                let given = |option: &&str| rest.iter().any(|word| word.literal() == Some(*option));
+                let two = next.map(|(_, next)| format!("{word}+{next}")).unwrap_or_default();
+                if (name == word || name == two) && options.iter().all(given) {
+                    usual.push(replaced(to, name == two));
+                }
+            }
+            let begins = |name: &&&str| name.starts_with(word) && **name != word;
+            more.extend(
+                entry
+                    .subcommands
+                    .iter()
+                    .filter(begins)
+                    .map(|name| replaced(name, false)),
+            );
         }
     }
+    usual.append(&mut more);
+    usual
 }
 
 /// Where the options of a command end.
@@ -235,59 +370,173 @@ fn uncut(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
     all.split_off(1)
 }
 
-/// Which of the spellings of an option is taken.
-type Way = fn(&[&'static str]) -> Option<&'static str>;
+/// What the entries about a command say of its options.
+struct Options {
+    /// Spellings of one option; `-s+9` are two words.
+    groups: Vec<&'static [&'static str]>,
+    /// Options that stand for several others.
+    both: Vec<(&'static str, Vec<&'static str>)>,
+    /// Letters without a value that may be joined.
+    letters: String,
+    /// Options with a value, which may stand in the same word.
+    valued: Vec<&'static str>,
+}
 
-/// With options in other spellings: all of them short, in the first and in the last way, and all of them long.
-fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
-    let groups: Vec<&[&str]> = about(program, rest)
+impl Options {
+    fn of(program: &str, rest: &[Word]) -> Self {
+        let entries = about(program, rest);
+        let mut letters = letters(program).to_owned();
+        letters.extend(entries.iter().map(|entry| entry.letters));
+        Self {
+            groups: entries.iter().flat_map(|entry| entry.same.iter().copied()).collect(),
+            both: entries.iter().flat_map(|entry| entry.both.iter().cloned()).collect(),
+            letters,
+            valued: entries.iter().flat_map(|entry| entry.valued.iter().copied()).collect(),
+        }
+    }
+
+    fn group_of(&self, option: &str) -> Option<&'static [&'static str]> {
+        self.groups.iter().find(|group| group.contains(&option)).copied()
+    }
+
+    fn is_valued(&self, option: &str) -> bool {
+        self.valued.contains(&option)
+    }
+
+    /// The options that a word holds, each in a word of its own: `-nam` is `-n -a -m`, and `--file=x` is `--file x`. None if it
+    /// holds no option that is known, or one that is not.
+    fn apart(&self, text: &str) -> Vec<String> {
+        if self.group_of(text).is_some() {
+            return vec![text.to_owned()];
+        }
+        let Some(letters) = text.strip_prefix('-') else {
+            return Vec::new();
+        };
+        if letters.starts_with('-') {
+            let Some((name, value)) = text.split_once('=') else {
+                return Vec::new();
+            };
+            // `--privileged=true`
+            return match (self.is_valued(name), value) {
+                (true, _) => vec![name.to_owned(), value.to_owned()],
+                (false, "true" | "1") => vec![name.to_owned()],
+                (false, _) => Vec::new(),
+            };
+        }
+        let (mut own, mut count) = (Vec::new(), 0);
+        for (at, letter) in letters.char_indices() {
+            let option = format!("-{letter}");
+            count += 1;
+            if count > MOST_LETTERS {
+                return Vec::new();
+            }
+            let valued = self.is_valued(&option);
+            if !valued && self.group_of(&option).is_none() && !self.letters.contains(letter) {
+                return Vec::new();
+            }
+            own.push(option);
+            if valued {
+                let value = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+                own.extend(Some(value.to_owned()).filter(|value| !value.is_empty()));
+                break;
+            }
+        }
+        own
+    }
+
+    /// A word, or two that belong together, in the way that is asked for; and how many words they are.
+    fn said(&self, words: &[Word], way: Way) -> Option<(Vec<String>, usize)> {
+        let (first, behind) = words.split_first()?;
+        let text = first.literal().filter(|text| text.starts_with('-') && text.len() > 1)?;
+        let two = behind
+            .first()
+            .and_then(Word::literal)
+            .map(|next| format!("{text}+{next}"));
+        if let Some(group) = two.and_then(|two| self.group_of(&two)) {
+            return Some((vec![way(group)?.to_owned()], 2));
+        }
+        let apart = self.apart(text);
+        if apart.is_empty() {
+            return None;
+        }
+        let other = |option: &String| {
+            let other = self.group_of(option).and_then(way);
+            other.map_or_else(|| option.clone(), str::to_owned)
+        };
+        Some((apart.iter().map(other).collect(), 1))
+    }
+}
+
+/// Which of the spellings of an option is taken.
+type Way = fn(&'static [&'static str]) -> Option<&'static str>;
+
+/// Ways of one kind take the last where there are fewer; `-s+9` is understood, and never said.
+const WAYS: [Way; 5] = [
+    |group| spelling(group, false, 0),
+    |group| spelling(group, false, 1),
+    |group| spelling(group, false, 2),
+    |group| spelling(group, true, 0),
+    |group| spelling(group, true, 1),
+];
+
+fn spelling(group: &'static [&'static str], long: bool, number: usize) -> Option<&'static str> {
+    let mut own = group
         .iter()
-        .flat_map(|entry| entry.same.clone())
-        .collect();
-    if groups.is_empty() {
+        .filter(|option| option.starts_with("--") == long && !option.contains('+'));
+    let last = own.clone().next_back();
+    own.nth(number).or(last).copied()
+}
+
+/// With options in other spellings: all of them short, in each way, and all of them long; joined ones apart, and values in words of
+/// their own.
+fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
+    let options = Options::of(program, rest);
+    if options.groups.is_empty() && options.letters.is_empty() && options.valued.is_empty() {
         return Vec::new();
     }
-    let listed = letters(program);
-    let group_of = |option: &str| groups.iter().find(|group| group.contains(&option));
-    let ways: [Way; 3] = [
-        |group| group.iter().find(|option| !option.starts_with("--")).copied(),
-        |group| group.iter().rev().find(|option| !option.starts_with("--")).copied(),
-        |group| group.iter().find(|option| option.starts_with("--")).copied(),
-    ];
     let end = end_of_options(rest);
     let mut all = Vec::new();
-    for way in ways {
-        let mut words = Vec::new();
-        for (at, word) in rest.iter().enumerate() {
-            let option = word
-                .literal()
-                .filter(|text| at < end && text.starts_with('-') && text.len() > 1);
-            let apart: Vec<String> = match option {
-                None => Vec::new(),
-                Some(text) if group_of(text).is_some() => vec![text.to_owned()],
-                Some(text) if text.starts_with("--") => Vec::new(),
-                // Letters that may be joined: each is an option.
-                Some(text) => {
-                    let own: Vec<String> = text.chars().skip(1).map(|letter| format!("-{letter}")).collect();
-                    let known = |option: &String| {
-                        group_of(option).is_some() || option.chars().skip(1).all(|c| listed.contains(c))
-                    };
-                    if own.len() <= 6 && own.iter().all(known) {
-                        own
-                    } else {
-                        Vec::new()
-                    }
+    for way in WAYS {
+        let (mut words, mut at) = (Vec::new(), 0);
+        while let Some(word) = rest.get(at) {
+            let own = rest.get(at..end).filter(|_| at < end).unwrap_or_default();
+            match options.said(own, way) {
+                Some((said, taken)) => {
+                    words.extend(said.iter().map(|text| literal(text)));
+                    at += taken;
                 }
-            };
-            if apart.is_empty() {
-                words.push(word.clone());
+                None => {
+                    words.push(word.clone());
+                    at += 1;
+                }
             }
-            words.extend(apart.iter().map(|option| {
-                let other = group_of(option).and_then(|group| way(group));
-                literal(other.unwrap_or(option))
-            }));
         }
         if words != rest {
+            add(&mut all, words);
+        }
+    }
+    all
+}
+
+/// With an option for several others that stand there, and with these for it: `-D` for `-d -f`.
+fn together(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
+    let options = Options::of(program, rest);
+    let end = end_of_options(rest);
+    let place = |option: &str| rest.iter().take(end).position(|word| word.literal() == Some(option));
+    let mut all = Vec::new();
+    for (whole, parts) in &options.both {
+        let places: Vec<usize> = parts.iter().filter_map(|part| place(part)).collect();
+        if let Some(first) = places.iter().min().filter(|_| places.len() == parts.len()) {
+            let kept = rest
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| at == first || !places.contains(at));
+            let words = kept.map(|(at, word)| if at == *first { literal(whole) } else { word.clone() });
+            add(&mut all, words.collect());
+        }
+        if let Some(at) = place(whole) {
+            let mut words = rest.to_vec();
+            words.splice(at..=at, parts.iter().copied().map(literal));
             add(&mut all, words);
         }
     }
@@ -310,6 +559,9 @@ mod tests {
             }
             let mut options = raw.same.iter().flat_map(|list| list.split_whitespace());
             assert!(options.all(|option| option.starts_with('-')), "{}", raw.names);
+        }
+        for raw in &raws.alias {
+            assert!(!raw.is.is_empty() && raw.why.len() > 5, "{}", raw.names);
         }
     }
 
@@ -343,6 +595,61 @@ mod tests {
         ] {
             let found = spellings(line);
             assert!(found.contains(&expected.to_owned()), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn options_joined_together_and_behind_values() {
+        for (line, expected) in [
+            ("git commit -nm x", "commit -n -m x"),
+            ("git commit -nm x", "commit --no-verify --message x"),
+            ("git commit -amnew", "commit -a -m new"),
+            ("docker run --volume=a:b x", "run -v a:b x"),
+            ("docker run -itv a:b x", "run -i -t -v a:b x"),
+            ("docker run --privileged=true x", "run --privileged x"),
+            ("git branch -d --force x", "branch -D x"),
+            ("git branch -D x", "branch --delete --force x"),
+            ("kill -s KILL 1", "-9 1"),
+            ("kill -9 1", "-KILL 1"),
+            ("npm i -Dg x", "install -D -g x"),
+            ("docker buildx build --push .", "push --push ."),
+        ] {
+            let found = spellings(line);
+            assert!(found.contains(&expected.to_owned()), "{line}: {found:?}");
+        }
+        for (line, not) in [
+            ("git commit -mn", "commit -m -n"),
+            ("git commit -Zn", "commit -Z -n"),
+            ("docker run --init=false x", "run --init x"),
+            ("docker push x", "compose push x"),
+            ("docker buildx build --load .", "push --load ."),
+        ] {
+            let found = spellings(line);
+            assert!(!found.contains(&not.to_owned()), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn other_names_of_programs() {
+        for (line, expected) in [
+            ("pip3 install x", "pip install x"),
+            ("pip3.11 install x", "pip install x"),
+            ("python3 -m pip install x", "pip install x"),
+            ("py -m pip install x", "pip install x"),
+            ("uv -q pip install x", "pip install x"),
+            ("docker compose up", "docker-compose up"),
+            ("hub push", "git push"),
+        ] {
+            let words: Vec<Word> = line.split(' ').map(literal).collect();
+            let texts: Vec<String> = other_programs(&words)
+                .iter()
+                .map(|words| words.iter().filter_map(Word::literal).collect::<Vec<_>>().join(" "))
+                .collect();
+            assert!(texts.contains(&expected.to_owned()), "{line}: {texts:?}");
+        }
+        for line in ["npx x", "python x.py", "uv run pip", "git push", "docker-compose up"] {
+            let words: Vec<Word> = line.split(' ').map(literal).collect();
+            assert!(other_programs(&words).is_empty(), "{line}");
         }
     }
 

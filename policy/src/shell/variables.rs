@@ -7,7 +7,11 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::data::{self, ByName};
+use super::{
+    Word,
+    class::base_name,
+    data::{self, ByName},
+};
 
 /// What setting a variable does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -29,6 +33,12 @@ struct Raw {
     /// Values with which it is harmless, whatever it is else; `''` is the empty one, `#` at the end any number.
     #[serde(default)]
     harmless_as: String,
+    /// Words that a value may consist of and be harmless; `+` joins two that belong together.
+    #[serde(default)]
+    harmless_words: String,
+    /// Programs that run the project's own code anyway: for them a folder below the working directory is harmless.
+    #[serde(default)]
+    below_for: String,
     /// For people only.
     #[cfg_attr(not(test), expect(dead_code, reason = "a remark for readers of the file"))]
     why: String,
@@ -42,6 +52,13 @@ struct Raws {
 
 const FILE: &str = include_str!("../../data/variables.toml");
 
+/// Values with which a variable is harmless.
+struct Tame {
+    whole: &'static [&'static str],
+    words: &'static [&'static str],
+    below_for: &'static [&'static str],
+}
+
 struct Table {
     exact: ByName<Effect>,
     /// Beginnings, without their `*`.
@@ -49,7 +66,7 @@ struct Table {
     /// Endings, without their `*`.
     endings: Vec<(&'static str, Effect)>,
     /// Names with the values that make them harmless.
-    tame: ByName<&'static [&'static str]>,
+    tame: ByName<Tame>,
     /// The longest beginning, in bytes.
     longest: usize,
 }
@@ -59,9 +76,12 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
     let (mut exact, mut beginnings, mut tame) = (Vec::new(), Vec::new(), Vec::new());
     let mut endings = Vec::new();
     for raw in raws.variable {
-        let values = data::words(&raw.harmless_as);
-        if !values.is_empty() {
-            let values: &'static &'static [&'static str] = data::keep(values);
+        let values: &'static Tame = data::keep(Tame {
+            whole: data::words(&raw.harmless_as),
+            words: data::words(&raw.harmless_words),
+            below_for: data::words(&raw.below_for),
+        });
+        if !(values.whole.is_empty() && values.words.is_empty() && values.below_for.is_empty()) {
             tame.extend(data::words(&raw.names).iter().map(|name| (*name, values)));
         }
         let effect = data::keep(raw.effect);
@@ -115,20 +135,99 @@ pub(super) fn is_harmless(name: &str) -> bool {
     effect(name) == Effect::Harmless
 }
 
+/// A variable that is set for one command.
+pub(super) struct Setting<'a> {
+    pub(super) name: &'a str,
+    /// Its value, if it is certain.
+    pub(super) value: Option<&'a str>,
+    /// The words of the command; none where its name may mean something else, such as a function.
+    pub(super) words: &'a [Word],
+    /// Whether the value names folders below the working directory and nothing else.
+    pub(super) below: bool,
+}
+
 /// Whether an allow for a command also holds with this variable set to this value: `GIT_EDITOR=true`.
-pub(super) fn is_harmless_as(name: &str, value: Option<&str>) -> bool {
-    value.is_some_and(|value| {
+pub(super) fn is_harmless_as(setting: &Setting<'_>) -> bool {
+    let tame = VARIABLES.tame.find(setting.name);
+    if setting.below && tame.is_some_and(|tame| runs_project_code(tame.below_for, setting.words)) {
+        return true;
+    }
+    let Some(value) = setting.value else {
+        return false;
+    };
+    is_harmless(setting.name)
+        || tame
+            .is_some_and(|tame| tame.whole.iter().any(|form| is_of_form(form, value)) || consists_of(tame.words, value))
+}
+
+/// Whether a text is what a form of the table stands for.
+pub(super) fn is_of_form(form: &str, text: &str) -> bool {
+    if let Some(beginning) = form.strip_suffix('#') {
         let is_number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
-        let is_value = |known: &&str| match known.strip_suffix('#') {
-            Some(beginning) => value.strip_prefix(beginning).is_some_and(is_number),
-            None => *known == value || (*known == "''" && value.is_empty()),
+        return text.strip_prefix(beginning).is_some_and(is_number);
+    }
+    if let Some(beginning) = form.strip_suffix('%') {
+        let is_name = |rest: &str| {
+            rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+                && rest
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '+'))
         };
-        is_harmless(name)
-            || VARIABLES
-                .tame
-                .find(name)
-                .is_some_and(|values| values.iter().any(is_value))
-    })
+        return text.strip_prefix(beginning).is_some_and(is_name);
+    }
+    form == text || (form == "''" && text.is_empty())
+}
+
+/// Whether a value is nothing but words of these forms.
+fn consists_of(forms: &[&str], value: &str) -> bool {
+    let words: Vec<&str> = value.split(' ').filter(|word| !word.is_empty()).collect();
+    let mut rest = words.as_slice();
+    while let Some((first, behind)) = rest.split_first() {
+        let two = behind.first().is_some_and(|second| {
+            let mut pairs = forms.iter().filter_map(|form| form.split_once('+'));
+            pairs.any(|(one, two)| is_of_form(one, first) && is_of_form(two, second))
+        });
+        if two {
+            rest = behind.get(1..).unwrap_or_default();
+        } else if forms.iter().any(|form| !form.contains('+') && is_of_form(form, first)) {
+            rest = behind;
+        } else {
+            return false;
+        }
+    }
+    !words.is_empty()
+}
+
+/// Whether a command runs code of the project whatever a variable says: one of these programs; of an interpreter a module, or
+/// a script below the working directory.
+fn runs_project_code(programs: &[&str], words: &[Word]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    let Some(name) = program.literal().map(base_name).filter(|name| programs.contains(name)) else {
+        return false;
+    };
+    if !matches!(name, "python" | "python3") {
+        return true;
+    }
+    match rest.first().and_then(Word::literal) {
+        Some("-m") => rest.get(1).is_some_and(|module| module.literal().is_some()),
+        Some(script) => is_below(script),
+        None => false,
+    }
+}
+
+/// Whether a path lies below the working directory by its words alone, and hides nowhere: no `..`, no name with a dot in front.
+pub(super) fn is_below(path: &str) -> bool {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let segments = path.strip_suffix('/').unwrap_or(path).split('/');
+    let plain = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            && name
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+    };
+    path == "." || segments.into_iter().all(plain)
 }
 
 #[cfg(test)]
@@ -165,6 +264,112 @@ mod tests {
         assert!(is_harmless("GIT_AUTHOR_NAME") && is_dangerous("GIT_AUTHOR_NAMES"));
     }
 
+    fn harmless(name: &str, value: Option<&str>, line: &str, below: bool) -> bool {
+        let words: Vec<Word> = line
+            .split_whitespace()
+            .map(|word| Word::Literal(word.to_owned()))
+            .collect();
+        is_harmless_as(&Setting {
+            name,
+            value,
+            words: &words,
+            below,
+        })
+    }
+
+    #[test]
+    fn words_of_a_value_are_each_of_the_table() {
+        for (name, value) in [
+            ("RUSTFLAGS", "-D warnings"),
+            ("RUSTFLAGS", "-Dwarnings -C target-cpu=native"),
+            ("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links"),
+            ("CFLAGS", "-O2  -g"),
+            ("GOFLAGS", "-mod=mod -count=1"),
+            ("JAVA_TOOL_OPTIONS", "-Xmx2g"),
+            ("PYTEST_ADDOPTS", "-q --tb=short"),
+            ("MAKEFLAGS", "-j8"),
+        ] {
+            assert!(harmless(name, Some(value), "x", false), "{name}={value}");
+        }
+        for (name, value) in [
+            ("RUSTFLAGS", "-C linker=./x"),
+            ("RUSTFLAGS", "-Clinker=./x"),
+            ("RUSTFLAGS", "-D warnings -L x"),
+            ("RUSTFLAGS", "-D @args"),
+            ("RUSTFLAGS", "-D -L"),
+            ("RUSTFLAGS", ""),
+            ("CFLAGS", "-O2 x.c"),
+            ("CFLAGS", "-Wl,-plugin,x.so"),
+            ("CFLAGS", "-fplugin=./x.so"),
+            ("CFLAGS", "$(shell id)"),
+            ("CFLAGS", "-O2\t-B."),
+            ("GOFLAGS", "-toolexec=./x"),
+            ("GOFLAGS", "-mod=mod -exec=./x"),
+            ("GOFLAGS", "-overlay=x"),
+            ("JAVA_TOOL_OPTIONS", "-javaagent:x.jar"),
+            ("JAVA_TOOL_OPTIONS", "-Xmx2g -XX:OnOutOfMemoryError=x"),
+            ("PYTEST_ADDOPTS", "-p evil"),
+            ("MAKEFLAGS", "-j8 -f x"),
+            ("MAKEFLAGS", "-j8 SHELL=./x"),
+            ("CC", "-O2"),
+        ] {
+            assert!(!harmless(name, Some(value), "make", true), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn folders_of_the_project_are_for_programs_that_run_its_code_anyway() {
+        for (name, line) in [
+            ("PYTHONPATH", "pytest -q"),
+            ("PYTHONPATH", "python -m app"),
+            ("PYTHONPATH", "python3 scripts/x.py"),
+            ("CARGO_TARGET_DIR", "cargo build"),
+            ("TMPDIR", "cargo test"),
+        ] {
+            assert!(harmless(name, Some("src"), line, true), "{name} {line}");
+            assert!(!harmless(name, Some("src"), line, false), "{name} {line}");
+        }
+        for (name, line) in [
+            ("PYTHONPATH", "aws s3 ls"),
+            ("PYTHONPATH", "python /usr/bin/aws"),
+            ("PYTHONPATH", "python ../x.py"),
+            ("PYTHONPATH", "python -c 1"),
+            ("PYTHONPATH", "python"),
+            ("PYTHONPATH", ""),
+            ("PYTHONSTARTUP", "pytest"),
+            ("LD_LIBRARY_PATH", "pytest"),
+            ("NODE_PATH", "npm test"),
+            ("GIT_DIR", "git status"),
+            ("KUBECONFIG", "kubectl get pods"),
+            ("CARGO_HOME", "cargo build"),
+        ] {
+            assert!(!harmless(name, Some("src"), line, true), "{name} {line}");
+        }
+    }
+
+    #[test]
+    fn what_lies_below_is_told_by_the_words() {
+        for path in ["src", "./src", "target/x", "src/", ".", "a-b/c_d.e"] {
+            assert!(is_below(path), "{path}");
+        }
+        for path in [
+            "",
+            "/src",
+            "../src",
+            "src/../..",
+            "~/x",
+            ".git/hooks",
+            "a//b",
+            "a b",
+            "$X",
+            "a/.git",
+            "x:y",
+            "-x",
+        ] {
+            assert!(!is_below(path), "{path}");
+        }
+    }
+
     #[test]
     fn values_make_a_variable_harmless_only_as_a_whole() {
         for (name, value) in [
@@ -176,8 +381,8 @@ mod tests {
             ("RAILS_ENV", "test"),
             ("LANG", "anything"),
         ] {
-            assert!(is_harmless_as(name, Some(value)), "{name}={value}");
-            assert!(!is_harmless_as("FOO", Some(value)) && !is_harmless_as("GIT_SSH", Some(value)));
+            assert!(harmless(name, Some(value), "x", false), "{name}={value}");
+            assert!(!harmless("FOO", Some(value), "x", false) && !harmless("GIT_SSH", Some(value), "x", false));
         }
         for (name, value) in [
             ("PAGER", Some("cat x")),
@@ -191,7 +396,7 @@ mod tests {
             ("RAILS_ENV", Some("production")),
             ("GIT_SSH", Some("cat")),
         ] {
-            assert!(!is_harmless_as(name, value), "{name}={value:?}");
+            assert!(!harmless(name, value, "x", false), "{name}={value:?}");
         }
     }
 

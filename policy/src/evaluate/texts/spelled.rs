@@ -87,7 +87,11 @@ pub(super) fn with_options_first(program: &str, rest: &[Word], room: usize) -> S
     if options.is_empty() {
         return spelled;
     }
-    let moves = |kept: usize| own.iter().skip(kept).skip_while(|word| is_moved(word)).any(is_moved);
+    // `npm -g install x`: in front of the subcommand it is the same option.
+    let is_flag = |word: &Word| is_moved(word) && front(program, word) == Front::Flag;
+    let moves = |kept: usize| {
+        own.iter().take(kept).any(is_flag) || own.iter().skip(kept).skip_while(|word| is_moved(word)).any(is_moved)
+    };
     for kept in (0..=MOST_KEPT.min(operands.len())).filter(|kept| moves(*kept)) {
         let (front, others) = operands.split_at(kept);
         // Each option may be the one that a rule names first.

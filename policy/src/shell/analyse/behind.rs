@@ -444,6 +444,7 @@ impl Walk<'_> {
                 assignments.push(Assignment {
                     name: name.to_owned(),
                     value,
+                    below: false,
                 });
             }
         }

@@ -8,7 +8,7 @@ use super::{
 use crate::AbsPath;
 use crate::shell::{
     Access, Assignment, Command, Context, OpaqueReason, Word,
-    expand::{Field, State, Value},
+    expand::{Field, State, Text, Value},
     own,
     reader::{self, Dialect, Read},
     syntax::Form,
@@ -342,7 +342,7 @@ impl Walk<'_> {
             return Ok(only_wraps && script.is_some_and(|script| script.text().is_some()));
         }
         match call.fields.get(at).filter(|_| !from_input) {
-            Some(file) if file.text().is_none() => {
+            Some(file) if file.text().is_none() && !only_checks(call, at) => {
                 self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
             }
             Some(file) => {
@@ -468,6 +468,20 @@ fn in_a_terminal(label: &str) -> bool {
 }
 
 /// Makes words that hold the marker unknown: something is put in its place.
+/// Whether a shell only reads the script at a place: behind `-n` and nothing else, and the name is surely no option, which
+/// could take that back.
+fn only_checks(call: &Call<'_>, at: usize) -> bool {
+    let option = call.fields.get(1).and_then(Field::text);
+    let name = |text: &Text| !text.text.is_empty() && !text.text.starts_with(['-', '+', '*', '?', '[']);
+    let file = call.fields.get(at);
+    at == 2
+        && option == Some("-n")
+        && file.is_some_and(|file| {
+            let known = file.exact || file.candidates.iter().flatten().any(|text| text.glob);
+            known && file.candidates.iter().flatten().next().is_some() && file.candidates.iter().flatten().all(name)
+        })
+}
+
 pub(super) fn replace(fields: &mut [Field], marker: &str) {
     if marker.is_empty() {
         return;

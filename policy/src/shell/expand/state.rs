@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{AbsPath, Budget, CANDIDATES, Read, ShellContext};
-use crate::shell::Signs;
+use crate::shell::{Signs, variables};
 
 /// Directories that the shell may have been in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,22 @@ impl State {
             exact: !self.elsewhere,
             ..Value::default()
         }
+    }
+
+    /// Whether a list of folders (`a:b`) names nothing but places below a directory, wherever the shell is, and no name can mean
+    /// something else by now.
+    pub(in crate::shell) fn all_below(&self, list: &str, root: &AbsPath) -> bool {
+        let known = !self.elsewhere && !self.remote && !self.sourced;
+        let here = self.directories.iter().all(|directory| directory.is_within(root));
+        let own = |path: &str| {
+            let rest = path.strip_prefix(root.as_str()).filter(|_| root.as_str() != "/");
+            match rest.map(|rest| rest.strip_prefix('/').unwrap_or(rest)) {
+                Some("") => true,
+                Some(rest) => path.len() > root.as_str().len() + rest.len() && variables::is_below(rest),
+                None => variables::is_below(path),
+            }
+        };
+        known && here && list.split(':').all(own)
     }
 
     /// Sets a variable.

@@ -167,7 +167,15 @@ impl Call<'_> {
         } else {
             Access::Read
         };
-        self.operands_from(usize::from(verb) + usize::from(text), access);
+        let first = usize::from(verb);
+        // `yq -i -P x.yml`: without an expression the one operand is the file.
+        let alone = text && self.field(first).is_some() && self.field(first + 1).is_none();
+        let named = |text: &str| {
+            let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
+            text.contains('/') || matches!(ending, "yml" | "yaml" | "json" | "xml" | "toml" | "csv" | "properties")
+        };
+        let is_file = access == Access::Write || self.field(first).and_then(Field::text).is_some_and(named);
+        self.operands_from(first + usize::from(text && !(alone && is_file)), access);
     }
 
     /// The last operand is written, `mogrify` rewrites all. `png:out` is the file `out`.
