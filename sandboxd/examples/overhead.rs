@@ -75,7 +75,7 @@ async fn measure(place: &Place, rounds: usize) -> Outcome<()> {
     let (mut bare, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         bare.push(run(&mut Command::new("/bin/true"))?);
-        let mut command = Command::new(&place.launcher);
+        let mut command = Command::new(place.launcher.with_file_name("portcullis-sandboxd"));
         command.arg("exec").arg("--workspace").arg(&place.workspace);
         ours.push(run(command.args(["--", "/bin/true"]))?);
     }

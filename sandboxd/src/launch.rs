@@ -12,7 +12,6 @@
 //!
 //! One thread, no helper programs, no parsing of user data beyond one bounded message.
 
-pub mod exec_mode;
 pub mod filter;
 pub mod identity;
 pub mod init;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod approvals;
+pub mod by_hand;
 pub mod caches;
 pub mod choice;
 pub mod daemon;

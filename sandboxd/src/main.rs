@@ -1,10 +1,12 @@
 //! `portcullis-sandboxd`: the host's daemon.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use portcullis_sandboxd::by_hand::{self, ExecError};
 use portcullis_sandboxd::network::standalone;
 use portcullis_sandboxd::places::Places;
 use portcullis_sandboxd::serve::{Options, ServeError, bind};
@@ -23,7 +25,14 @@ struct Arguments {
 enum Command {
     /// Serves until SIGTERM or SIGINT.
     Serve(Serve),
-    /// Serves the network of one sandbox; started by `portcullis-launch exec`.
+    /// Runs one command in a sandbox by hand, for work on the sandbox itself: no server, no record. `portcullis sandbox run` is for
+    /// everything else.
+    Exec {
+        /// [--policy FILE] [--report] --workspace DIR -- COMMAND…
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Serves the network of one sandbox; started by `exec`.
     #[command(hide = true)]
     Filter,
 }
@@ -48,6 +57,11 @@ struct Serve {
 }
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    // Before there is a second thread. It reads its words itself: those behind `--` are another program's.
+    if words.next().is_some_and(|word| word == "exec") {
+        return exec(words);
+    }
     let Arguments { command } = Arguments::parse();
     let quiet = if matches!(command, Command::Filter) {
         "error"
@@ -67,6 +81,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match command {
             Command::Serve(arguments) => serve(arguments).await.map_err(Into::into),
+            Command::Exec { .. } => Ok(()),
             Command::Filter => standalone::serve()
                 .await
                 .map_err(Into::<Box<dyn std::error::Error>>::into),
@@ -79,6 +94,20 @@ fn main() -> ExitCode {
     // Threads that still look something up are not waited for.
     runtime.shutdown_background();
     status
+}
+
+fn exec(words: impl Iterator<Item = OsString>) -> ExitCode {
+    match by_hand::run(words) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(match &error {
+                ExecError::NotExecuted(_, cause) if cause.kind() == io::ErrorKind::NotFound => 127,
+                ExecError::NotExecuted(..) => 126,
+                _ => 125,
+            })
+        }
+    }
 }
 
 async fn serve(arguments: Serve) -> Result<(), ServeError> {

@@ -38,7 +38,7 @@ pub struct Plan {
     pub anchors: Vec<Anchor>,
     /// Existing paths under protected names, as named, with what stood there.
     pub existing: BTreeMap<PathBuf, Identity>,
-    /// Real paths to mount read-only.
+    /// Real paths to mount read-only, sorted; none below another.
     pub protected: Vec<PathBuf>,
     /// Files and folders in the workspace that git's configuration names and that do not exist: nobody may make them.
     pub absent: Vec<PathBuf>,

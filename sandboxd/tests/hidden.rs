@@ -36,7 +36,7 @@ impl Place {
         std::fs::set_permissions(&base, std::fs::Permissions::from_mode(0o755)).unwrap();
         // By another process: a file that this one has open for writing cannot be executed.
         let mut copy = Command::new("cp");
-        copy.arg(env!("CARGO_BIN_EXE_portcullis-launch")).arg(&base);
+        copy.arg(env!("CARGO_BIN_EXE_portcullis-sandboxd")).arg(&base);
         assert!(copy.status().unwrap().success());
         for folder in ["home", "home/ws", "out"] {
             std::fs::create_dir(base.join(folder)).unwrap();
@@ -80,7 +80,7 @@ impl Place {
     fn launcher(&self, policy: &serde_json::Value, workspace: &str) -> Command {
         let file = self.base.join("policy.json");
         std::fs::write(&file, policy.to_string()).unwrap();
-        let mut command = self.command(&self.base.join("portcullis-launch"));
+        let mut command = self.command(&self.base.join("portcullis-sandboxd"));
         command.args(["exec", "--report", "--policy"]).arg(&file);
         command.arg("--workspace").arg(self.base.join(workspace)).arg("--");
         command

@@ -18,7 +18,7 @@ const NOBODY: u32 = 65534;
 /// A workspace and a copy of the launcher where every user can reach them.
 struct Place {
     _keep: tempfile::TempDir,
-    launcher: PathBuf,
+    program: PathBuf,
     workspace: PathBuf,
     outside: PathBuf,
     /// Run as this user; `None` = as the test's own.
@@ -31,7 +31,7 @@ impl Place {
         let root = keep.path().canonicalize().unwrap();
         std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o755)).unwrap();
         let place = Self {
-            launcher: root.join("portcullis-launch"),
+            program: root.join("portcullis-sandboxd"),
             workspace: root.join("ws"),
             outside: root.join("outside"),
             user,
@@ -40,7 +40,9 @@ impl Place {
         // By another process: a file that this one has open for writing cannot be executed, and a test in another thread that
         // forks meanwhile keeps it open.
         let mut copy = Command::new("cp");
-        copy.arg(env!("CARGO_BIN_EXE_portcullis-launch")).arg(&place.launcher);
+        copy.arg(env!("CARGO_BIN_EXE_portcullis-launch"))
+            .arg(env!("CARGO_BIN_EXE_portcullis-sandboxd"))
+            .arg(&root);
         assert!(copy.status().unwrap().success());
         for folder in [&place.workspace, &place.outside] {
             std::fs::create_dir(folder).unwrap();
@@ -74,7 +76,7 @@ impl Place {
     }
 
     fn sandboxed(&self, line: &str) -> Command {
-        let mut command = self.command(&self.launcher.clone());
+        let mut command = self.command(&self.program.clone());
         command
             .arg("exec")
             .arg("--workspace")
@@ -99,7 +101,7 @@ fn at_a_terminal_what_is_ignored_stays_ignored() {
         let mut command = place.command(Path::new("bash"));
         let output = command
             .args(["-c", line, "-"])
-            .arg(&place.launcher)
+            .arg(&place.program)
             .arg(&place.workspace)
             .output()
             .unwrap();
@@ -141,7 +143,7 @@ fn the_exit_status_is_the_commands() {
         }
     }
     let place = Place::new(None);
-    let mut missing = place.command(&place.launcher);
+    let mut missing = place.command(&place.program);
     missing
         .arg("exec")
         .arg("--workspace")
@@ -174,7 +176,7 @@ fn a_workspace_below_tmp_is_there_and_the_rest_of_tmp_is_not() {
     let workspace = below.path().canonicalize().unwrap();
     let neighbour = tempfile::NamedTempFile::new_in("/tmp").unwrap();
     let line = format!("echo x > made && test ! -e {}", neighbour.path().display());
-    let mut command = Command::new(&place.launcher);
+    let mut command = Command::new(&place.program);
     command
         .current_dir(&workspace)
         .arg("exec")
@@ -216,7 +218,7 @@ fn a_workspace_that_is_full_or_read_only_keeps_nothing_from_running() {
         mount -o remount,ro . && run "$1" closed"#;
     let mut command = place.command(Path::new("unshare"));
     command.args(["--user", "--map-root-user", "--mount", "bash", "-c", line, "-"]);
-    let output = command.arg(&place.launcher).output().unwrap();
+    let output = command.arg(&place.program).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
@@ -258,7 +260,7 @@ fn a_linked_work_tree_can_commit_and_not_change_what_runs() {
         assert!(made.status.success(), "{made:?}");
         let tree = place.workspace.join("tree");
         let inside = |line: &str| {
-            let mut command = place.command(&place.launcher);
+            let mut command = place.command(&place.program);
             command
                 .current_dir(&tree)
                 .arg("exec")

@@ -214,7 +214,7 @@ async fn what_a_killed_launcher_left_is_removed_by_the_next_daemon() {
     let mut host = Host::start().await;
     repository(&host);
     let start = |line: &str| {
-        std::process::Command::new(env!("CARGO_BIN_EXE_portcullis-launch"))
+        std::process::Command::new(env!("CARGO_BIN_EXE_portcullis-sandboxd"))
             .args(["exec", "--workspace", ".", "--", "bash", "-c", line])
             .current_dir(&host.workspace)
             .env("XDG_DATA_HOME", host.folder.path().join("home"))

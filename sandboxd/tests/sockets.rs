@@ -64,7 +64,7 @@ impl Place {
         }
         // By another process: a file that this one has open for writing cannot be executed.
         let mut copy = Command::new("cp");
-        copy.arg(env!("CARGO_BIN_EXE_portcullis-launch")).arg(&base);
+        copy.arg(env!("CARGO_BIN_EXE_portcullis-sandboxd")).arg(&base);
         assert!(copy.status().unwrap().success());
         std::fs::create_dir(base.join("ws")).unwrap();
         chown(base.join("ws"), user, user).unwrap();
@@ -109,7 +109,7 @@ impl Place {
     fn launcher(&self, policy: &Value) -> Command {
         let file = self.base.join("policy.json");
         std::fs::write(&file, policy.to_string()).unwrap();
-        let mut command = self.command(&self.base.join("portcullis-launch"));
+        let mut command = self.command(&self.base.join("portcullis-sandboxd"));
         command.args(["exec", "--report", "--policy"]).arg(&file);
         command.arg("--workspace").arg(self.base.join("ws")).arg("--");
         command

@@ -1,13 +1,15 @@
 //! `portcullis-launch`: builds a sandbox around one command. See `portcullis_sandboxd::launch`.
 //!
 //! `run` (for the daemon) takes everything from inherited descriptors: 3 the specification, 4 reports, 5 control, then, where
-//! there are some, the socket to the network filter and the note of the run. `exec` is for a person at a terminal.
+//! there are some, the socket to the network filter and the note of the run. It is as small as it can be: it holds nothing but
+//! what builds a sandbox.
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
 
-use portcullis_sandboxd::launch::{StepFailed, exec_mode, spec, supervise};
+use portcullis_sandboxd::launch::{StepFailed, spec, supervise};
 use portcullis_sandboxd::probe::canary;
 use portcullis_sandboxd::protect::note;
 use portcullis_sandboxd::sys::fds::take_inherited;
@@ -21,17 +23,7 @@ fn main() -> ExitCode {
     match mode.as_deref().and_then(|mode| mode.to_str()) {
         Some("run") => run(),
         Some("canary") => canary(arguments),
-        Some("exec") => match exec_mode::run(arguments) {
-            Ok(status) => ExitCode::from(status),
-            Err(error) => {
-                complain(&error);
-                ExitCode::from(match &error {
-                    exec_mode::ExecError::NotExecuted(_, cause) if cause.kind() == io::ErrorKind::NotFound => 127,
-                    exec_mode::ExecError::NotExecuted(..) => 126,
-                    _ => FAILED,
-                })
-            }
-        },
+        Some("exec") => by_hand(arguments),
         _ => {
             let _ = writeln!(io::stderr(), "portcullis-launch is started by portcullis-sandboxd");
             ExitCode::from(2)
@@ -79,6 +71,20 @@ fn run() -> ExitCode {
     }
 }
 
+/// Becomes `portcullis-sandboxd exec`: what a person needs at a terminal (policies, walks, a network filter) is no part of the
+/// program that builds sandboxes.
+fn by_hand(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    let mut program = std::env::current_exe().unwrap_or_default();
+    program.set_file_name("portcullis-sandboxd");
+    let error = Command::new(&program).arg("exec").args(arguments).exec();
+    let _ = writeln!(
+        io::stderr(),
+        "portcullis-launch: cannot execute `{}`, which has `exec`: {error}",
+        program.display()
+    );
+    ExitCode::from(FAILED)
+}
+
 /// Runs inside a sandbox that the daemon sets up to see whether it holds: tries to make a file outside, to read a hidden one, and
 /// to reach a server of the host on loopback. The exit status says what was possible; see `probe`.
 fn canary(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
@@ -98,15 +104,4 @@ fn canary(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
         return ExitCode::from(canary::REACHED);
     }
     ExitCode::SUCCESS
-}
-
-fn complain(error: &dyn std::error::Error) {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        line.push_str(": ");
-        line.push_str(&error.to_string());
-        cause = error.source();
-    }
-    let _ = writeln!(io::stderr(), "portcullis-launch: {line}");
 }

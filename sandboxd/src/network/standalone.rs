@@ -1,4 +1,4 @@
-//! The filter as a process of its own, for `portcullis-launch exec`, which has one thread and serves nothing.
+//! The filter as a process of its own, for `portcullis-sandboxd exec`, which has one thread and serves nothing.
 //!
 //! Everything comes over one socket, its standard input: first the rules, then the sockets of the sandbox. It ends when
 //! the launcher closes its end, and says which hosts were refused.

@@ -78,10 +78,9 @@ pub fn wanted(plan: &Plan) -> (Vec<Wanted>, bool) {
                 Ok(found) if found.is_dir() && is_empty(&path) => true,
                 _ => continue,
             };
-            let covered = plan
-                .protected
-                .iter()
-                .any(|outer| path.starts_with(outer) && *outer != path);
+            // They are sorted, and there may be thousands.
+            let is_protected = |outer: &Path| plan.protected.binary_search_by(|own| own.as_path().cmp(outer)).is_ok();
+            let covered = path.ancestors().skip(1).any(is_protected);
             if covered || plan.roots.contains(&path) || !is_within(&path, &plan.roots) {
                 continue;
             }

@@ -1,5 +1,5 @@
 //! The collected cases of sandboxes (`tests/cases/sandbox-cases.jsonl`): escapes to withstand, and everyday commands that have to
-//! work, each through `portcullis sandbox run` (server, daemon and launcher) and through `portcullis-launch exec` (the launcher alone).
+//! work, each through `portcullis sandbox run` (server, daemon and launcher) and through `portcullis-sandboxd exec` (without server and daemon).
 //! As the tests' own user, and, where that is root, as an ordinary one too.
 //!
 //! The cases are hostile, so all of this runs in a network and a mount namespace of its own, made by `unshare`, and each
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 enum Way {
     /// `portcullis sandbox run`.
     SandboxRun,
-    /// `portcullis-launch exec`.
+    /// `portcullis-sandboxd exec`.
     Launcher,
 }
 
@@ -228,7 +228,7 @@ impl Bench {
                 command
             }
             Way::Launcher => {
-                let mut command = program("portcullis-launch");
+                let mut command = program("portcullis-sandboxd");
                 command.arg("exec");
                 command
             }
@@ -337,7 +337,7 @@ impl Bench {
         let ran = finish(start(&mut command), input, limit, kill_after);
         drop(terminal);
         let not_started = [
-            "portcullis-launch: the sandbox could not be set up",
+            "portcullis-sandboxd: the sandbox could not be set up",
             "portcullis: the command did not start",
             "error: portcullis",
             "error: the policy",

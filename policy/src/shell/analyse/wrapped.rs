@@ -55,7 +55,7 @@ impl Walk<'_> {
             "find" | "gfind" => self.find_exec(call, state).map(|()| false),
             "fd" | "fdfind" => self.fd_exec(call, state).map(|()| false),
             "portcullis" => self.own(call, state),
-            "portcullis-launch" => self.launch(call, state),
+            "portcullis-launch" | "portcullis-sandboxd" => self.launch(call, state),
             // `;` separates its commands.
             "tmux" if call.fields.iter().any(|field| field.text() == Some(";")) => {
                 let rest = call.fields.get(1..).unwrap_or_default();
@@ -265,7 +265,7 @@ impl Walk<'_> {
         Ok(!widens)
     }
 
-    /// `portcullis-launch exec [options] -- CMD`: a person's tool; what it runs is judged all the same.
+    /// `portcullis-sandboxd exec [options] -- CMD`, also by the name of `portcullis-launch`: a person's tool; what it runs is judged all the same.
     fn launch(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {
         if let Some(at) = call.fields.iter().position(|field| field.text() == Some("--")) {
             let label = text(call.fields.get(..=at).unwrap_or_default());

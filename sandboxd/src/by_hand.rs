@@ -1,4 +1,4 @@
-//! `portcullis-launch exec`: one command in a sandbox, by hand.
+//! `portcullis-sandboxd exec`: one command in a sandbox, by hand.
 //!
 //! For trying out a profile and for running the sandbox's own cases. It needs no ticket because it grants nothing that the
 //! shell it is typed into does not have: it only restricts.
@@ -19,11 +19,11 @@ use portcullis_proto::v1::{Enforcement, NetworkRules};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::mounts::PRIVATE_TMP;
-use super::spec::{Event, Spec, next_report};
-use super::supervise;
 use crate::caches;
 use crate::hide::Person;
+use crate::launch::mounts::PRIVATE_TMP;
+use crate::launch::spec::{Event, Spec, next_report};
+use crate::launch::supervise;
 use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::send_rules;
 use crate::places::Places;
@@ -54,7 +54,7 @@ const PASSED_ON: [i32; 7] = [
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
     /// The arguments are not understood.
-    #[error("{0}; usage: portcullis-launch exec [--policy FILE] --workspace DIR -- COMMAND…")]
+    #[error("{0}; usage: portcullis-sandboxd exec [--policy FILE] --workspace DIR -- COMMAND…")]
     Usage(&'static str),
     /// The policy file cannot be used.
     #[error("cannot use the policy file `{}`", path.display())]
@@ -84,7 +84,7 @@ pub enum ExecError {
     Prepare(#[from] crate::prepare::Unpreparable),
     /// A step of the set-up failed.
     #[error("the sandbox could not be set up")]
-    Step(#[from] super::StepFailed),
+    Step(#[from] crate::launch::StepFailed),
     /// A step inside failed.
     #[error("the sandbox could not be set up: {step}: {reason}")]
     Refused {
@@ -385,12 +385,7 @@ struct OwnFilter {
 
 impl OwnFilter {
     fn start(rules: &NetworkRules) -> Result<Self, ExecError> {
-        let failed = |error| {
-            ExecError::Io(
-                "start the network filter (`portcullis-sandboxd` beside this program)",
-                error,
-            )
-        };
+        let failed = |error| ExecError::Io("start the network filter (this program once more)", error);
         let program = std::env::current_exe()
             .map_err(failed)?
             .with_file_name("portcullis-sandboxd");
@@ -448,5 +443,5 @@ fn print_report(enforcement: &Enforcement, left_out: &[String]) {
 
 /// One line for the person, beside the command's own output.
 fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "portcullis-launch: {line}");
+    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {line}");
 }
