@@ -153,6 +153,52 @@ fn the_exit_status_is_the_commands() {
 }
 
 #[test]
+fn where_no_user_namespace_is_permitted_root_has_a_sandbox_all_the_same() {
+    let place = Place::new(None);
+    // Root of a user namespace in which none may be made.
+    let line = |inside: &str| {
+        format!(
+            "echo 0 > /proc/sys/user/max_user_namespaces; unshare --user true 2>/dev/null && echo permitted
+            readlink /proc/self/ns/user; exec {} exec --workspace {} -- bash -c '{inside}'",
+            place.program.display(),
+            place.workspace.display(),
+        )
+    };
+    let run = |inside: &str| {
+        let mut command = place.command(Path::new("unshare"));
+        let done = command
+            .args(["--user", "--map-root-user", "--mount", "bash", "-c", &line(inside)])
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned()
+    };
+    let outside = place.outside.display();
+    let told = run(&format!(
+        "readlink /proc/self/ns/user; echo made > here && cat here; echo x > {outside}/x; mount -t tmpfs x /mnt; \
+         grep Cap /proc/self/status; echo $$; ls /proc | grep -c ^[0-9]; cat < /dev/tcp/127.0.0.1/1"
+    ));
+    let mut lines = told.lines();
+    let (before, inside) = (lines.next().unwrap(), lines.next().unwrap());
+    assert!(before.starts_with("user:") && before == inside, "without one: {told}");
+    assert!(told.contains("\nmade\n"), "{told}");
+    assert!(
+        told.contains("Read-only file system") && !place.outside.join("x").exists(),
+        "{told}"
+    );
+    assert!(
+        told.contains("permission denied") || told.contains("must be superuser"),
+        "{told}"
+    );
+    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        assert!(told.contains(&format!("{set}:\t0000000000000000")), "{told}");
+    }
+    // The positive control: where they are permitted it has one.
+    let told = place.inside("readlink /proc/self/ns/user");
+    let own = std::fs::read_link("/proc/self/ns/user").unwrap();
+    assert_ne!(String::from_utf8_lossy(&told.stdout).trim(), own.to_str().unwrap());
+}
+
+#[test]
 fn a_killed_launcher_takes_the_tree_along_and_leaves_nothing() {
     for place in Place::all() {
         let line = "setsid bash -c 'trap \"\" TERM HUP; echo born; while :; do read -t 60 x <> /dev/zero; done' & wait";

@@ -35,6 +35,8 @@ pub struct Ends {
     pub alive: OwnedFd,
     /// To the filter outside, if the network is filtered.
     pub filter: Option<OwnedFd>,
+    /// There is a user namespace for it.
+    pub user_namespace: bool,
 }
 
 /// Runs as process 1 until the end. Never returns.
@@ -45,17 +47,18 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
     if fds::close_all_but(&keep).is_err() {
         exit_now(1);
     }
-    let outcome = set_up(spec, ends.alive.as_fd(), ends.filter).and_then(|(enforcement, listener)| {
-        if !is_accepted(spec, &enforcement) {
-            let missing = enforcement.missing.join("; ");
-            return Err(StepFailed::new(
-                "enforcement",
-                format!("only part can be enforced ({missing})"),
-                io::Error::new(io::ErrorKind::Unsupported, "the profile does not accept that"),
-            ));
-        }
-        Ok((enforcement, listener))
-    });
+    let outcome =
+        set_up(spec, ends.alive.as_fd(), ends.filter, ends.user_namespace).and_then(|(enforcement, listener)| {
+            if !is_accepted(spec, &enforcement) {
+                let missing = enforcement.missing.join("; ");
+                return Err(StepFailed::new(
+                    "enforcement",
+                    format!("only part can be enforced ({missing})"),
+                    io::Error::new(io::ErrorKind::Unsupported, "the profile does not accept that"),
+                ));
+            }
+            Ok((enforcement, listener))
+        });
     let landlock_abi;
     let listener = match outcome {
         Err(failed) => {
@@ -122,6 +125,7 @@ fn set_up(
     spec: &Spec,
     alive: impl AsFd,
     filter_outside: Option<OwnedFd>,
+    user_namespace: bool,
 ) -> Result<(Enforcement, Option<OwnedFd>), StepFailed> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| StepFailed::new("pid_namespace", "asking to die with the supervisor", error))?;
@@ -165,6 +169,10 @@ fn set_up(
     ];
     let mut missing = spec.missing.clone();
     let mut tier = SandboxTier::Full;
+    if !user_namespace {
+        mechanisms.retain(|mechanism| *mechanism != "user_namespace");
+        tier = SandboxTier::WithoutUserNamespace;
+    }
     let landlock_abi = match landlock::restrict(&writable, !rustix::process::getuid().is_root()) {
         Ok(abi) => {
             mechanisms.push("landlock");

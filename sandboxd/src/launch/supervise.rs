@@ -6,11 +6,12 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
+use rustix::thread::CapabilitySet;
 
 use super::init::{self, Ends};
 use super::spec::Spec;
 use super::{StepFailed, limits};
-use crate::sys::process::{ALL_NAMESPACES, Fork, fork_into};
+use crate::sys::process::{ALL_BUT_USERS, ALL_NAMESPACES, Fork, fork_into};
 
 /// A sandbox's init as its supervisor sees it.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd, filter: Option<Owne
     limits::enter_cgroup(&spec.cgroup)?;
     let (alive, hold) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| StepFailed::new("launcher", "making a pipe", error))?;
-    let forked = fork_into(ALL_NAMESPACES).map_err(|error| {
+    let (forked, user_namespace) = fork_init().map_err(|error| {
         StepFailed::new(
             "user_namespace",
             "making user, mount, pid, ipc, uts, network and cgroup namespaces",
@@ -45,15 +46,37 @@ pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd, filter: Option<Owne
                 control,
                 alive,
                 filter,
+                user_namespace,
             };
             init::run(spec, ends)
         }
         Fork::Parent(pid) => pid,
     };
     drop((status, control, alive, filter));
-    write_maps(pid).map_err(|error| StepFailed::new("user_namespace", "writing its uid and gid map", error))?;
+    if user_namespace {
+        write_maps(pid).map_err(|error| StepFailed::new("user_namespace", "writing its uid and gid map", error))?;
+    }
     rustix::io::write(hold.as_fd(), b"g").map_err(|error| StepFailed::new("launcher", "starting the init", error))?;
     Ok(Init { pid, _alive: hold })
+}
+
+/// Forks into all namespaces. Beside the process whether it has a user namespace of its own: where the host permits none, who
+/// has the right to make the others (root) does without; every wall is made of the others.
+fn fork_init() -> io::Result<(Fork, bool)> {
+    let error = match fork_into(ALL_NAMESPACES) {
+        Ok(forked) => return Ok((forked, true)),
+        Err(error) => error,
+    };
+    // Not permitted, none left of those that may be made, not built in.
+    let not_permitted = matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSPC | libc::EINVAL));
+    let may = || rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
+    if !not_permitted || !may() {
+        return Err(error);
+    }
+    // What went wrong first is what is told.
+    fork_into(ALL_BUT_USERS)
+        .map(|forked| (forked, false))
+        .map_err(|_| error)
 }
 
 /// Waits until the init has ended, and with it everything inside.

@@ -17,6 +17,9 @@ pub const ALL_NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWCGROUP;
 
+/// The same without a user namespace: for callers that have the right to make the others.
+pub const ALL_BUT_USERS: libc::c_int = ALL_NAMESPACES & !libc::CLONE_NEWUSER;
+
 /// Which of the two processes this is after a fork.
 #[derive(Clone, Copy, Debug)]
 pub enum Fork {
