@@ -9,6 +9,10 @@ use portcullis_server::{
     run,
 };
 
+/// A decision makes and drops many small texts, which is what this one is fast at (`docs/decisions/0072-the-allocator.md`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(settings) => run::serve(&run::sources(&settings.into())),
