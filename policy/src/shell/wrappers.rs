@@ -289,7 +289,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Shells: they run a script.
 pub(super) const SHELLS: &[&str] = &[
-    "ash", "bash", "csh", "dash", "fish", "ksh", "ksh93", "lksh", "mksh", "oksh", "osh", "posh", "rbash", "sh", "tcsh",
+    "ash", "bash", "csh", "dash", "fish", "hush", "ksh", "ksh93", "lksh", "mksh", "oksh", "osh", "posh", "rbash", "sh", "tcsh",
     "yash", "zsh",
 ];
 

@@ -36,6 +36,26 @@ impl Walk<'_> {
         state: &State,
         index: usize,
     ) -> Read<bool> {
+        let from = self.analysis.commands.len();
+        let wraps = self.walk_behind(wrapper, words, start, call, state, index)?;
+        // A rule for the wrapper is none for a program outside of the workspace, however many other wrappers stand between.
+        if wrapper.kind == Kind::Changes {
+            let inner = self.analysis.commands.get_mut(from..).unwrap_or_default();
+            self.budget.spend(inner.len())?;
+            outside::note_programs(inner, state, self.context);
+        }
+        Ok(wraps)
+    }
+
+    fn walk_behind(
+        &mut self,
+        wrapper: &Wrapper,
+        words: &[Word],
+        start: usize,
+        call: &Call<'_>,
+        state: &State,
+        index: usize,
+    ) -> Read<bool> {
         let found = unwrap(wrapper, words, start);
         // `command -v x` only looks.
         if wrapper.name == "command" && found.has(&["-v", "-V"]) {
