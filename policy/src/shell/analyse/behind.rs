@@ -88,7 +88,14 @@ impl Walk<'_> {
         }
         // A shell on the other side, of somebody else, or where no program is given, reads its commands from the input:
         // `ssh host <<EOF`, `unshare -r <<< …`.
-        let fed = matches!(call.stdin, Stdin::Given { .. } | Stdin::Pipe(Some(_)));
+        let fed = match &call.stdin {
+            Stdin::Given { .. } | Stdin::Pipe(Some(_)) => true,
+            // What is in front of the pipe, or a file.
+            Stdin::Pipe(None) | Stdin::Unknown => wrapper.starts_shell,
+            // What is around the command may be given an input: `{ fakeroot; } <<< …`.
+            Stdin::Inherited => wrapper.starts_shell && (self.input_is_changed || !self.seen.is_empty()),
+            Stdin::Nothing => false,
+        };
         let reads = fed && (wrapper.joins || wrapper.shell_arguments || wrapper.starts_shell);
         if scripts || !wrapper.program {
             if reads && !scripts {
