@@ -135,7 +135,10 @@ fn known_end(source: &str) -> &str {
 /// then what follows leads nowhere else: `/tmp/out.` of `/tmp/out.$$`.
 fn known_beginning(source: &str) -> &str {
     let known = source.strip_prefix('"').unwrap_or(source);
-    let known = known.find(SPECIAL_SIGNS).and_then(|end| known.get(..end)).unwrap_or_default();
+    let known = known
+        .find(SPECIAL_SIGNS)
+        .and_then(|end| known.get(..end))
+        .unwrap_or_default();
     match known.ends_with('/') {
         true => "",
         false => known,
@@ -161,7 +164,11 @@ impl World<'_> {
         // What an earlier turn of a loop wrote, and what lies behind a link, is written before it is copied or run.
         let links = analysis.commands.iter().any(makes_links);
         let queues = |command: &Command| command.program_name().is_some_and(|name| QUEUES.contains(&name));
-        let mut turns = if analysis.signs.repeats || links || analysis.commands.iter().any(queues) { MOST_TURNS } else { 0 };
+        let mut turns = if analysis.signs.repeats || links || analysis.commands.iter().any(queues) {
+            MOST_TURNS
+        } else {
+            0
+        };
         while turns > 0 {
             let before = (written.files.len(), written.folders.len(), written.any);
             for (index, command) in analysis.commands.iter().enumerate() {
@@ -220,7 +227,8 @@ impl World<'_> {
         }
         let holds = self.holds_text_of_the_line(written, analysis, index, command);
         // A redirection alone, and `:`, write nothing.
-        let empty = matches!(command.program_name(), None | Some(":" | "true")) && written.fed.get(index) == Some(&false);
+        let empty =
+            matches!(command.program_name(), None | Some(":" | "true")) && written.fed.get(index) == Some(&false);
         for access in command
             .files
             .iter()
@@ -265,9 +273,12 @@ impl World<'_> {
     /// Whether what a command writes under an unknown name may be a text of the line that a rule is about. What programs of the
     /// project print is worth less than that, and so is a text that names no such program.
     fn may_be_text_of_the_line(&self, written: &Written, analysis: &Analysis, index: usize) -> bool {
-        let Some(command) = analysis.commands.get(index) else { return true };
+        let Some(command) = analysis.commands.get(index) else {
+            return true;
+        };
         let mut makers = vec![command];
-        if written.fed.get(index) == Some(&true) {
+        let reads = !command.program().is_some_and(|program| PRINTERS.contains(&program));
+        if reads && written.fed.get(index) == Some(&true) {
             if analysis.inputs.get(&index).is_some_and(Option::is_none) {
                 return true;
             }
@@ -285,7 +296,7 @@ impl World<'_> {
             let words: Vec<&str> = maker.words.iter().skip(1).filter_map(Word::literal).collect();
             !tells_only_its_own(maker) || self.names_denied_program(maker) || says(&words.join(" "))
         };
-        let passes_on = || written.any && !makers.iter().all(|maker| is_of_the_project(maker));
+        let passes_on = || reads && written.any && !makers.iter().all(|maker| is_of_the_project(maker));
         given.is_some_and(says) || passes_on() || makers.iter().any(tells)
     }
 
@@ -403,7 +414,10 @@ fn is_new_file(analysis: &Analysis, source: &str) -> bool {
             }
         }
         // `read T`, `printf -v T`, `export T=x`.
-        let sets = |text: &str| text.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '+']));
+        let sets = |text: &str| {
+            text.strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '+']))
+        };
         if command.words.iter().skip(1).filter_map(Word::literal).any(sets) {
             return false;
         }
@@ -445,7 +459,12 @@ fn run_by(command: &Command) -> impl Iterator<Item = &str> {
             done = !std::mem::take(&mut valued);
             Some(Some(word))
         });
-    let started = command.words.iter().skip(2).filter_map(Word::literal).filter(move |_| queued);
+    let started = command
+        .words
+        .iter()
+        .skip(2)
+        .filter_map(Word::literal)
+        .filter(move |_| queued);
     script.into_iter().chain(of_files.flatten()).chain(started)
 }
 
@@ -467,7 +486,8 @@ fn is_flag(option: &str) -> bool {
         "verbose",
     ];
     let name = option.trim_start_matches(['-', '+']);
-    LONG.contains(&name) || (!option.starts_with("--") && name.chars().all(|letter| "aehiklmnpstuvxBCEHPT".contains(letter)))
+    LONG.contains(&name)
+        || (!option.starts_with("--") && name.chars().all(|letter| "aehiklmnpstuvxBCEHPT".contains(letter)))
 }
 
 /// Whether a line writes into what it links: then a file of any name may be another one.

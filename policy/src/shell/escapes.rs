@@ -332,7 +332,9 @@ fn without_blanks(text: &str) -> &str {
     loop {
         let behind = match rest.strip_prefix("--") {
             Some(comment) => comment.split_once('\n').map(|(_, behind)| behind),
-            None => rest.strip_prefix("/*").and_then(|comment| Some(comment.split_once("*/")?.1)),
+            None => rest
+                .strip_prefix("/*")
+                .and_then(|comment| Some(comment.split_once("*/")?.1)),
         };
         match behind {
             Some(behind) => rest = behind.trim_start(),

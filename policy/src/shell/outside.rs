@@ -94,8 +94,8 @@ pub(super) fn named(
             search.too_many();
             break;
         }
-        let option = before
-            .filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--" && !word.contains('='));
+        let option =
+            before.filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--" && !word.contains('='));
         // `1 / 2`
         let behind = arguments.get(at + 1).and_then(Field::text);
         if field.text() == Some("/") && before.is_some_and(is_term) && behind.is_some_and(is_term) {
@@ -145,7 +145,9 @@ pub(super) fn program(field: &Field, state: &State, context: &ShellContext) -> V
 pub(super) fn note_programs(commands: &mut [Command], state: &State, context: &ShellContext) {
     for command in commands.iter_mut().filter(|command| !command.remote) {
         let path = command.program().filter(|program| program.contains('/'));
-        let Some(field) = path.map(Field::literal) else { continue };
+        let Some(field) = path.map(Field::literal) else {
+            continue;
+        };
         for named in program(&field, state, context) {
             if !command.named.iter().any(|own| own.text == named.text) {
                 command.named.push(named);
@@ -344,7 +346,11 @@ impl Search<'_> {
             let token = if local { token.trim_start_matches('/') } else { token };
             if is_root(token) && !local {
                 // `--rule=/=web`, `host:/`, `x@/`
-                let key = front.trim_end_matches('=').rsplit(['=', ':']).next().unwrap_or_default();
+                let key = front
+                    .trim_end_matches('=')
+                    .rsplit(['=', ':'])
+                    .next()
+                    .unwrap_or_default();
                 let text = match before {
                     Some(':') => true,
                     Some('=') => !names_a_folder(key) || self.is_elsewhere(front, before),

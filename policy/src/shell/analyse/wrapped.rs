@@ -489,7 +489,9 @@ fn long_with_one_dash(shell: &str, word: &str) -> Option<&'static str> {
         "--verbose",
         "--version",
     ];
-    let name = word.strip_prefix('-').filter(|_| matches!(shell, "bash" | "rbash" | "sh"))?;
+    let name = word
+        .strip_prefix('-')
+        .filter(|_| matches!(shell, "bash" | "rbash" | "sh"))?;
     LONG.iter().copied().find(|long| long.strip_prefix("--") == Some(name))
 }
 
