@@ -316,7 +316,7 @@ pub(super) fn copied_by_program(text: &str) -> Option<&str> {
         }
         let rest = without_blanks(rest);
         // `E'…'`, `U&'…'`, `:'name'` of psql, `$tag$…$tag$`.
-        let quoted = rest.trim_start_matches(|c: char| matches!(c, 'E' | 'e' | 'U' | 'u' | '&' | ':'));
+        let quoted = rest.trim_start_matches(['E', 'e', 'U', 'u', '&', ':']);
         if let Some(inner) = quoted.strip_prefix('\'') {
             return Some(inner.split('\'').next().unwrap_or_default());
         }
