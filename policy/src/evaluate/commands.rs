@@ -183,9 +183,15 @@ impl World<'_> {
         } else if let Some(id) = self.perhaps_denied(command, room) {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
-        } else if let Some(id) = self.told_command(line, analysis.inputs.get(&index), command) {
-            let why = "it is told to run a text that seems to be a case for";
-            (Part::perhaps(self, id, subject, why), Reach::Nothing)
+        } else if let Some(mention) = self.told_command(line, analysis, index, command) {
+            let part = match mention {
+                Mention::Of(id) => {
+                    let why = "it is told to run a text that seems to be a case for";
+                    Part::perhaps(self, id, subject, why)
+                }
+                Mention::TooMany => Part::unknown(subject, "it may run texts that are too many to be looked through"),
+            };
+            (part, Reach::Nothing)
         } else if let Some(mention) = self.mentioned_command(line, analysis, index, command) {
             let part = match mention {
                 Mention::Of(id) => {

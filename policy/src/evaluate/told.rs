@@ -9,14 +9,13 @@ use crate::{
     mode::ActionClass,
     protected,
     rule::PathVerb,
-    ruleset::RuleId,
     shell::{
-        Access, Command, Word, acts,
+        Access, Analysis, Command, Word, acts,
         inert::{self, Words},
     },
 };
 
-use super::{files::Cover, part::Part, world::World};
+use super::{coded, files::Cover, mentioned::Mention, part::Part, world::World};
 
 /// Languages whose programs stand in an argument.
 pub(super) const INTERPRETERS: &[&str] = &[
@@ -63,7 +62,7 @@ const SHELLS_INSIDE: &[&str] = &["docker", "kubectl", "nerdctl", "oc", "podman",
 /// Programs whose commands, given as one word, write and read files: `vim -c 'w file'`.
 const EDITORS: &[&str] = &["ex", "gdb", "lldb", "nvim", "vi", "vim"];
 /// What code that runs commands holds, in one of these languages.
-const CALLS: &[&str] = &[
+pub(super) const CALLS: &[&str] = &[
     "exec",
     "open",
     "popen",
@@ -179,18 +178,18 @@ impl World<'_> {
     /// A deny or ask on commands that the texts of a command may be a case for.
     ///
     /// A program without a file to run takes its text from the line's here-document, so all of the line is looked through.
-    pub(super) fn told_command(&self, line: &str, input: Option<&Option<String>>, command: &Command) -> Option<RuleId> {
+    pub(super) fn told_command(
+        &self,
+        line: &str,
+        analysis: &Analysis,
+        index: usize,
+        command: &Command,
+    ) -> Option<Mention> {
         if !self.has_scoped_shell_rule() {
             return None;
         }
         let mut told = told(command);
-        // Code that runs programs may run what it reads; a console runs it as code.
-        let input = input.and_then(Option::as_deref).unwrap_or_default();
-        let calls = || input.starts_with('!') || CALLS.iter().any(|call| input.contains(call));
-        let runs = || is_code_that_runs(command);
-        if !input.is_empty() && (runs() || is_console_of_code(command) && calls()) {
-            told.push(input.to_owned());
-        }
+        told.extend(coded::obeyed_input(line, analysis, index, command));
         if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
             told.push(line.to_owned());
         }
@@ -204,8 +203,8 @@ impl World<'_> {
         if told.is_empty() {
             return None;
         }
-        if let Some(id) = self.listed_in_code(&told) {
-            return Some(id);
+        if let Some(mention) = self.listed_in_code(&told) {
+            return Some(mention);
         }
         let texts: Vec<&str> = told.iter().flat_map(|text| beginnings(text)).collect();
         let ids = self.rules.index().commands(texts.iter().copied());
@@ -214,7 +213,7 @@ impl World<'_> {
                 !pattern.is_everything() && texts.iter().any(|text| pattern.matches(text))
             })
         };
-        meets(Effect::Deny).or_else(|| meets(Effect::Ask))
+        meets(Effect::Deny).or_else(|| meets(Effect::Ask)).map(Mention::Of)
     }
 
     /// Files that the program text of a command names, where a rule is about them or they are protected. A program
@@ -261,78 +260,6 @@ impl World<'_> {
     }
 }
 
-impl World<'_> {
-    /// A deny or ask on commands that lists of words in code are a case for: `run(["git", "push"])`, `system("git", "push")`.
-    fn listed_in_code(&self, told: &[String]) -> Option<RuleId> {
-        let (mut deny, mut ask) = (None, None);
-        for text in told {
-            let quotes = quotes(text);
-            for at in 0..quotes.len() {
-                let Some(name) = list(text, &quotes, at)
-                    .next()
-                    .filter(|_| list(text, &quotes, at).nth(1).is_some())
-                else {
-                    continue;
-                };
-                let name = name.rsplit('/').next().unwrap_or_default();
-                if !self.one_word_more() || !self.is_named(name) {
-                    continue;
-                }
-                let rest = list(text, &quotes, at).skip(1);
-                let (own_deny, own_ask) = self.rule_on_texts(std::iter::once(name).chain(rest).take(MAX_LISTED));
-                deny = deny.or(own_deny);
-                ask = ask.or(own_ask);
-            }
-        }
-        deny.or(ask)
-    }
-}
-
-/// Most words of a list in code that are compared with rules.
-const MAX_LISTED: usize = 64;
-
-/// The quotes of a text by their places, each with the number of the next of its kind.
-fn quotes(text: &str) -> Vec<(usize, Option<usize>)> {
-    let mut found: Vec<(usize, Option<usize>)> = text.match_indices(QUOTES).map(|(at, _)| (at, None)).collect();
-    let mut behind = [None; QUOTES.len()];
-    for (number, (at, next)) in found.iter_mut().enumerate().rev() {
-        let kind = QUOTES
-            .iter()
-            .position(|quote| text.get(*at..).is_some_and(|text| text.starts_with(*quote)));
-        if let Some(last) = kind.and_then(|kind| behind.get_mut(kind)) {
-            *next = last.replace(number);
-        }
-    }
-    found
-}
-
-/// What words of code stand in.
-const QUOTES: [char; 3] = ['\'', '"', '`'];
-
-/// The quoted words from one quote on, between which nothing but the signs of a list stands. Any quote may begin one: an apostrophe
-/// in front (`don't`) takes none away.
-fn list<'t>(text: &'t str, quotes: &[(usize, Option<usize>)], first: usize) -> impl Iterator<Item = &'t str> {
-    let is_sign = |c: char| c.is_whitespace() || ",[({:=>*".contains(c);
-    let joins = move |between: &str| {
-        // `b'push'`, `rf'push'`.
-        let between = between.trim_end_matches(['B', 'F', 'R', 'U', 'b', 'f', 'r', 'u']);
-        let rest = between.trim_start_matches(is_sign);
-        let named = rest.strip_prefix("args").or_else(|| rest.strip_prefix("argv"));
-        named.unwrap_or(rest).chars().all(is_sign)
-    };
-    let (mut at, mut before) = (first, None);
-    std::iter::from_fn(move || {
-        let (open, close) = quotes.get(at).and_then(|(open, close)| Some((*open, (*close)?)))?;
-        if before.is_some_and(|before| !text.get(before..open).is_some_and(joins)) {
-            return None;
-        }
-        let end = quotes.get(close)?.0;
-        at = close + 1;
-        before = Some(end + 1);
-        text.get(open + 1..end)
-    })
-}
-
 /// Files that a patch in the line changes, and how, if the command is `apply_patch`.
 pub(super) fn patched<'c>(line: &'c str, command: &Command) -> impl Iterator<Item = (Access, &'c str)> + use<'c> {
     let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
@@ -348,32 +275,12 @@ pub(super) fn patched<'c>(line: &'c str, command: &Command) -> impl Iterator<Ite
         .take(MAX_PLACES)
 }
 
-fn words(command: &Command) -> impl Iterator<Item = &str> {
+pub(super) fn words(command: &Command) -> impl Iterator<Item = &str> {
     command.words.iter().skip(1).filter_map(Word::literal)
 }
 
-/// Whether the words of an interpreter hold code that runs programs: `perl -ne 'system $_'`.
-fn is_code_that_runs(command: &Command) -> bool {
-    let code = |word: &str| is_code(word) || word.contains(char::is_whitespace);
-    interpreter(command) && words(command).any(|word| code(word) && CALLS.iter().any(|call| word.contains(call)))
-}
-
-/// Whether a program is a console that runs its input as code: `ipython`, `python manage.py shell`.
-fn is_console_of_code(command: &Command) -> bool {
-    let name = command.program_name().unwrap_or_default();
-    let frame =
-        is_interpreter(name) || matches!(name, "jupyter" | "rails" | "mix" | "symfony" | "flask" | "django-admin");
-    let verb = |word: &str| matches!(word, "c" | "console" | "shell" | "shell_plus" | "tinker");
-    CONSOLES.contains(&name) || (frame && words(command).take(3).any(verb))
-}
-
-/// Consoles of languages that are no interpreters of scripts.
-const CONSOLES: &[&str] = &[
-    "bpython", "ghci", "iex", "ipython", "ipython3", "irb", "jshell", "pry", "psysh", "ptpython",
-];
-
 /// Whether its program text comes from a here-document of the line, or a here-string.
-fn is_fed(line: &str, command: &Command) -> bool {
+pub(super) fn is_fed(line: &str, command: &Command) -> bool {
     let is_stream = |word: &str| ["/dev/", "/proc/"].iter().any(|folder| word.starts_with(folder));
     let names_input = || words(command).any(|word| word == "-" || is_stream(word));
     interpreter(command) && (names_input() || words(command).all(|word| word.starts_with('-'))) && line.contains("<<")
@@ -400,7 +307,7 @@ fn console_commands(line: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-fn interpreter(command: &Command) -> bool {
+pub(super) fn interpreter(command: &Command) -> bool {
     command
         .program_name()
         .is_some_and(|name| is_interpreter(name) || ALSO.contains(&name))
@@ -446,7 +353,7 @@ fn run_by_sed(script: &str) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-fn is_code(word: &str) -> bool {
+pub(super) fn is_code(word: &str) -> bool {
     // Commands of data bases' consoles begin with a dot or a backslash: `.read x`, `\copy t from x`.
     word.contains(['(', '"', '\'', '`', '<', '>']) || (word.starts_with(['.', '\\']) && word.contains(' '))
 }
@@ -458,7 +365,7 @@ fn told(command: &Command) -> Vec<String> {
     };
     if interpreter(command) {
         return words(command)
-            .filter(|word| is_code(word) && CALLS.iter().any(|call| word.contains(call)))
+            .filter(|word| (is_code(word) || word.contains("%w")) && CALLS.iter().any(|call| word.contains(call)))
             .flat_map(|word| std::iter::once(word.to_owned()).chain(console_commands(word)))
             .collect();
     }
@@ -597,30 +504,6 @@ mod tests {
         let long = "(é".repeat(500_000);
         let found = beginnings(&long);
         assert!(found.len() <= 3 * MAX_PLACES && found.iter().all(|text| text.len() <= MAX_BEGINNING));
-    }
-
-    #[test]
-    fn words_of_a_list_in_code_belong_together() {
-        let lists = |text| {
-            let quotes = quotes(text);
-            let lists = (0..quotes.len()).map(|at| list(text, &quotes, at).collect::<Vec<_>>());
-            lists.filter(|list| list.len() > 1).collect::<Vec<_>>()
-        };
-        for (text, words) in [
-            ("run([\"git\",\"push\"])", vec!["git", "push"]),
-            ("run(['git',\n  'push'])", vec!["git", "push"]),
-            ("spawn(\"git\",[\"push\"])", vec!["git", "push"]),
-            ("new Deno.Command(\"git\",{args:[\"push\"]})", vec!["git", "push"]),
-            ("execvp('git', ['git', 'push'])", vec!["git", "git", "push"]),
-            ("system \"git\", \"push\"", vec!["git", "push"]),
-            ("run([b'git', rf'push'])", vec!["git", "push"]),
-            ("# don't\nrun(['git', 'push'])", vec!["git", "push"]),
-            ("run(['git', 'push']) # the users' own", vec!["git", "push"]),
-        ] {
-            assert_eq!(lists(text).first(), Some(&words), "{text}");
-        }
-        assert!(lists("print('git'); f('push')").is_empty());
-        assert!(lists("f('git') + g('push')").is_empty());
     }
 
     #[test]

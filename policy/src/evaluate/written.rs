@@ -39,8 +39,8 @@ struct Written {
     paths: Vec<AbsPath>,
     /// Those of them that may be folders: a redirection writes none, nor does a program that only edits.
     folders: HashSet<String>,
-    /// How names end of which the rest is not known: `.log` of `"$t.log"`.
-    ends: Vec<String>,
+    /// Names of which not all is known: `out_` and `.log` of `"out_$t.log"`.
+    ends: Vec<Known>,
     /// There is one, perhaps one of which the name is not known.
     any: bool,
     /// There are more than are remembered.
@@ -49,6 +49,28 @@ struct Written {
     fed: Vec<bool>,
     /// A command of git's may have given it contents.
     by_git: bool,
+}
+
+/// What is known of the name of a file that the line writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Known {
+    /// How its path begins, up to a letter of its last part that is known; empty: nobody knows.
+    begin: String,
+    /// The same, of its last part alone.
+    name: String,
+    /// How it ends.
+    end: String,
+}
+
+impl Known {
+    fn meets(&self, path: &str) -> bool {
+        path.starts_with(&self.begin) && self.meets_name(path)
+    }
+
+    fn meets_name(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name.starts_with(&self.name) && path.ends_with(&self.end)
+    }
 }
 
 impl Written {
@@ -63,14 +85,14 @@ impl Written {
             let below = text.strip_prefix(folder.trim_end_matches('/'));
             below.is_some_and(|below| below.starts_with('/'))
         };
-        self.files.contains(text) || self.folders.iter().any(holds) || self.ends.iter().any(|end| text.ends_with(end))
+        self.files.contains(text) || self.folders.iter().any(holds) || self.ends.iter().any(|known| known.meets(text))
     }
 
     /// Whether the file of a name may, in a folder of which it is not known which of the line's it is.
     fn holds_somewhere(&self, name: &str) -> bool {
         let end = AbsPath::root().join(name);
         let ends = |path: &AbsPath| path.as_str().ends_with(end.as_str());
-        let ended = self.ends.iter().any(|own| end.as_str().ends_with(own));
+        let ended = self.ends.iter().any(|known| known.meets_name(end.as_str()));
         self.many || !self.folders.is_empty() || ended || self.paths.iter().any(ends)
     }
 
@@ -79,12 +101,13 @@ impl Written {
         self.many || !self.ends.is_empty() || self.paths.iter().any(|file| file.is_within(folder))
     }
 
-    /// A file that a redirection writes, of which the name is not all known: any that ends so.
-    fn note_end(&mut self, source: &str) {
-        let end = known_end(source);
-        self.many |= end.is_empty() || end.len() > LONGEST_PATH || self.ends.len() >= MOST_ENDS;
-        if !self.many && !self.ends.iter().any(|own| own == end) {
-            self.ends.push(end.to_owned());
+    /// A file of which the name is not all known: any of which the name is such a one.
+    fn note_known(&mut self, known: Known) {
+        let nothing = known.name.is_empty() && known.end.is_empty();
+        let long = known.begin.len().max(known.end.len()) > LONGEST_PATH;
+        self.many |= nothing || long || self.ends.len() >= MOST_ENDS;
+        if !self.many && !self.ends.contains(&known) {
+            self.ends.push(known);
         }
     }
 }
@@ -108,8 +131,26 @@ fn known_end(source: &str) -> &str {
     }
 }
 
+/// How the path of a file surely begins of which the shell puts the rest together, where a letter of its last part is known, for
+/// then what follows leads nowhere else: `/tmp/out.` of `/tmp/out.$$`.
+fn known_beginning(source: &str) -> &str {
+    let known = source.strip_prefix('"').unwrap_or(source);
+    let known = known
+        .find(SPECIAL_SIGNS)
+        .and_then(|end| known.get(..end))
+        .unwrap_or_default();
+    match known.ends_with('/') {
+        true => "",
+        false => known,
+    }
+}
+
 /// Signs of the shell that make a word another.
 const SPECIAL: &str = "$`\"'\\*?[]{}()~!#@";
+/// The same, to look for.
+const SPECIAL_SIGNS: &[char] = &[
+    '$', '`', '"', '\'', '\\', '*', '?', '[', ']', '{', '}', '(', ')', '~', '!', '#', '@',
+];
 
 impl World<'_> {
     /// Commands, by number, that run a file into which the line may have written a command.
@@ -122,7 +163,12 @@ impl World<'_> {
         let mut out = Vec::new();
         // What an earlier turn of a loop wrote, and what lies behind a link, is written before it is copied or run.
         let links = analysis.commands.iter().any(makes_links);
-        let mut turns = if analysis.signs.repeats || links { MOST_TURNS } else { 0 };
+        let queues = |command: &Command| command.program_name().is_some_and(|name| QUEUES.contains(&name));
+        let mut turns = if analysis.signs.repeats || links || analysis.commands.iter().any(queues) {
+            MOST_TURNS
+        } else {
+            0
+        };
         while turns > 0 {
             let before = (written.files.len(), written.folders.len(), written.any);
             for (index, command) in analysis.commands.iter().enumerate() {
@@ -135,7 +181,7 @@ impl World<'_> {
         }
         // What is written by one name is run by another.
         written.many |= links && writes_through_links(analysis);
-        let piped = self.written_behind_pipes(analysis);
+        let piped = self.written_behind_pipes(analysis, &written.fed);
         let in_front = within(analysis, |pipe| &pipe.from);
         for (index, command) in analysis.commands.iter().enumerate() {
             let moved = analysis.moved.contains(&index);
@@ -157,10 +203,11 @@ impl World<'_> {
     }
 
     /// What is written behind the pipes of a line: at the same time as what stands in front of them runs.
-    fn written_behind_pipes(&self, analysis: &Analysis) -> Option<Written> {
+    fn written_behind_pipes(&self, analysis: &Analysis, fed: &[bool]) -> Option<Written> {
         let from = analysis.pipes.iter().map(|pipe| pipe.to.start).min()?;
         let mut written = Written {
-            fed: fed(analysis),
+            fed: fed.to_vec(),
+            // A command of git's in front may give contents at any time.
             by_git: true,
             ..Written::default()
         };
@@ -179,11 +226,14 @@ impl World<'_> {
             return;
         }
         let holds = self.holds_text_of_the_line(written, analysis, index, command);
+        // A redirection alone, and `:`, write nothing.
+        let empty =
+            matches!(command.program_name(), None | Some(":" | "true")) && written.fed.get(index) == Some(&false);
         for access in command
             .files
             .iter()
             .filter(writes)
-            .filter(|access| holds || access.redirection)
+            .filter(|access| !empty && (holds || access.redirection))
         {
             match &access.target {
                 FileTarget::Path(path) => {
@@ -197,13 +247,57 @@ impl World<'_> {
                     }
                 }
                 FileTarget::Pattern { pattern: source, .. } | FileTarget::Unknown(source) => {
-                    written.any = true;
-                    if access.redirection {
-                        written.note_end(source);
+                    if is_new_file(analysis, source) || !self.may_be_text_of_the_line(written, analysis, index) {
+                        continue;
                     }
+                    written.any = true;
+                    written.note_known(self.known_of(source, analysis.moved.contains(&index)));
                 }
             }
         }
+    }
+
+    /// What is known of the name of a file that is put together.
+    fn known_of(&self, source: &str, moved: bool) -> Known {
+        let begin = known_beginning(source);
+        let name = begin.rsplit('/').next().unwrap_or_default().to_owned();
+        let sure = !name.is_empty() && (begin.starts_with('/') || !moved);
+        let path = sure.then(|| self.resolve(begin)).flatten();
+        Known {
+            begin: path.map_or_else(String::new, |path| path.as_str().to_owned()),
+            name,
+            end: known_end(source).to_owned(),
+        }
+    }
+
+    /// Whether what a command writes under an unknown name may be a text of the line that a rule is about. What programs of the
+    /// project print is worth less than that, and so is a text that names no such program.
+    fn may_be_text_of_the_line(&self, written: &Written, analysis: &Analysis, index: usize) -> bool {
+        let Some(command) = analysis.commands.get(index) else {
+            return true;
+        };
+        let mut makers = vec![command];
+        let reads = !command.program().is_some_and(|program| PRINTERS.contains(&program));
+        if reads && written.fed.get(index) == Some(&true) {
+            if analysis.inputs.get(&index).is_some_and(Option::is_none) {
+                return true;
+            }
+            makers.extend(super::listed::producers(analysis, index));
+        }
+        if makers.len() > MOST_MAKERS {
+            return true;
+        }
+        let given = analysis.inputs.get(&index).and_then(Option::as_deref);
+        let says = |text: &str| {
+            let words = ["text", text].map(|word| Word::Literal(word.to_owned()));
+            self.names_denied_program(&Command::of_words(text.to_owned(), words.to_vec()))
+        };
+        let tells = |maker: &&Command| {
+            let words: Vec<&str> = maker.words.iter().skip(1).filter_map(Word::literal).collect();
+            !tells_only_its_own(maker) || self.names_denied_program(maker) || says(&words.join(" "))
+        };
+        let passes_on = || reads && written.any && !makers.iter().all(|maker| is_of_the_project(maker));
+        given.is_some_and(says) || passes_on() || makers.iter().any(tells)
     }
 
     /// Whether something of the line may go into what a command writes.
@@ -261,23 +355,139 @@ impl World<'_> {
     }
 }
 
-/// The files that a command runs as programs or shell scripts, as they are written. A text behind `-c` is no file, and is walked.
+/// Most commands in front of one that are looked at for what they print.
+const MOST_MAKERS: usize = 16;
+
+/// Programs that print words and files they are given.
+const PRINTERS: &[&str] = &["date", "echo", "ls", "printf"];
+/// Programs that copy what they read.
+const COPIERS: &[&str] = &["cat", "cp", "mv", "tee"];
+/// Programs that do what the project's files say.
+const BUILDERS: &[&str] = &[
+    "cargo", "dotnet", "go", "gradle", "make", "mvn", "npm", "pnpm", "pytest", "yarn",
+];
+/// Programs that run a script of the project.
+const SCRIPTED: &[&str] = &["node", "php", "python", "python3", "ruby"];
+
+/// Whether a command is a program of the project's, or does what its files say, with no code among its words.
+fn is_of_the_project(command: &Command) -> bool {
+    let words = command.words.get(1..).unwrap_or_default();
+    let script = || {
+        let first = words.first().and_then(Word::literal);
+        first.is_some_and(|word| word.contains('.') && !word.starts_with('-'))
+    };
+    let by_name = |program| BUILDERS.contains(&program) || (SCRIPTED.contains(&program) && script());
+    command.program().is_some_and(|program| {
+        // Those of the system are known by their names.
+        let by_path = program.contains('/') && !program.starts_with("/usr/") && !program.starts_with("/bin/");
+        !command.remote && (by_path || (by_name(program) && words.iter().all(is_plain)))
+    })
+}
+
+/// Whether a word is known and holds no code.
+fn is_plain(word: &Word) -> bool {
+    let sign = |c: char| c.is_alphanumeric() || " ./:=@,_+-\n".contains(c);
+    word.literal().is_some_and(|text| text.chars().all(sign))
+}
+
+/// Whether what a command prints or writes is surely that of the project, or its own plain words.
+fn tells_only_its_own(command: &Command) -> bool {
+    let words = command.words.get(1..).unwrap_or_default();
+    is_of_the_project(command)
+        || command.program().is_some_and(|program| {
+            COPIERS.contains(&program) || (PRINTERS.contains(&program) && words.iter().all(is_plain))
+        })
+}
+
+/// Whether a file is one that the line has just made, with a name that nobody else knows: `T=$(mktemp)`.
+fn is_new_file(analysis: &Analysis, source: &str) -> bool {
+    let variable = source.trim_matches('"').strip_prefix('$');
+    let Some(name) = variable.map(|name| name.trim_start_matches('{').trim_end_matches('}')) else {
+        return false;
+    };
+    let mut made = false;
+    for command in &analysis.commands {
+        for assignment in command.assignments.iter().filter(|own| own.name == name) {
+            match &assignment.value {
+                Word::Dynamic { source, .. } if source.trim_matches('"').starts_with("$(mktemp") => made = true,
+                _ => return false,
+            }
+        }
+        // `read T`, `printf -v T`, `export T=x`.
+        let sets = |text: &str| {
+            text.strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '+']))
+        };
+        if command.words.iter().skip(1).filter_map(Word::literal).any(sets) {
+            return false;
+        }
+    }
+    made && !name.is_empty()
+}
+
+/// Programs that run what they are given later, as one of a queue.
+const QUEUES: &[&str] = &["nq", "pm2", "pueue", "sem", "tsp"];
+
+/// The files that a command runs as programs or shell scripts, as they are written. A text behind `-c` is no file, and is walked;
+/// behind the script stand words for it. A word that may be the value of an option counts, and so does the one behind it.
 fn run_by(command: &Command) -> impl Iterator<Item = &str> {
     let script = command.program().filter(|program| program.contains('/'));
-    let takes = command.program_name().is_some_and(runs_scripts);
-    let mut operands = false;
+    // `pm2 start ./x.sh`
+    let queued = command.program_name() == Some("pm2");
+    let name = command.program_name().filter(|name| runs_scripts(name));
+    let sources = matches!(name, Some("." | "source"));
+    let (mut operands, mut valued, mut done) = (false, false, name.is_none());
     let of_files = command
         .words
         .iter()
         .skip(1)
         .filter_map(Word::literal)
         .map_while(move |word| {
-            let option = !operands && word.starts_with(['-', '+']);
-            operands |= word == "--";
-            let is_text = option && !word.starts_with("--") && word.contains('c');
-            (takes && !is_text).then_some(if option { None } else { Some(word) })
+            if done {
+                return None;
+            }
+            let option = !operands && word.len() > 1 && word.starts_with(['-', '+']);
+            if word == "--" && !operands {
+                operands = true;
+                return Some(None);
+            }
+            if option {
+                done = !sources && takes_a_text(word);
+                valued = sources || !is_flag(word);
+                return Some(None);
+            }
+            done = !std::mem::take(&mut valued);
+            Some(Some(word))
         });
-    script.into_iter().chain(of_files.flatten())
+    let started = command
+        .words
+        .iter()
+        .skip(2)
+        .filter_map(Word::literal)
+        .filter(move |_| queued);
+    script.into_iter().chain(of_files.flatten()).chain(started)
+}
+
+/// Whether an option of a shell says that a text follows: `-c`, `-euxc`. bash takes its long options with one dash, too (`-norc`).
+fn takes_a_text(option: &str) -> bool {
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    letters.contains('c') && letters.chars().all(|letter| "acehiklmnpsuvx".contains(letter))
+}
+
+/// Whether an option of a shell surely has no value: letters that stand for themselves, and some long ones.
+fn is_flag(option: &str) -> bool {
+    const LONG: &[&str] = &[
+        "login",
+        "noediting",
+        "noprofile",
+        "norc",
+        "posix",
+        "restricted",
+        "verbose",
+    ];
+    let name = option.trim_start_matches(['-', '+']);
+    LONG.contains(&name)
+        || (!option.starts_with("--") && name.chars().all(|letter| "aehiklmnpstuvxBCEHPT".contains(letter)))
 }
 
 /// Whether a line writes into what it links: then a file of any name may be another one.

@@ -301,6 +301,48 @@ fn tells_psql(text: &str) -> bool {
     })
 }
 
+/// What `COPY … TO PROGRAM 'x'` in SQL runs, as far as it can be read, however the text is quoted and whatever stands between.
+pub(super) fn copied_by_program(text: &str) -> Option<&str> {
+    let lower = text.to_ascii_lowercase();
+    lower.match_indices("program").find_map(|(at, word)| {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        if text.get(..at).is_some_and(|before| before.ends_with(is_word)) {
+            return None;
+        }
+        let rest = text.get(at + word.len()..)?;
+        // `'program'`
+        if rest.starts_with('\'') && text.get(..at).is_some_and(|before| before.ends_with('\'')) {
+            return None;
+        }
+        let rest = without_blanks(rest);
+        // `E'…'`, `U&'…'`, `:'name'` of psql, `$tag$…$tag$`.
+        let quoted = rest.trim_start_matches(['E', 'e', 'U', 'u', '&', ':']);
+        if let Some(inner) = quoted.strip_prefix('\'') {
+            return Some(inner.split('\'').next().unwrap_or_default());
+        }
+        let dollars = rest.strip_prefix('$')?;
+        let (tag, inner) = dollars.split_once('$').filter(|(tag, _)| tag.chars().all(is_word))?;
+        Some(inner.split(&format!("${tag}$")).next().unwrap_or_default())
+    })
+}
+
+/// A text of SQL without the blanks and comments that it begins with.
+fn without_blanks(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let behind = match rest.strip_prefix("--") {
+            Some(comment) => comment.split_once('\n').map(|(_, behind)| behind),
+            None => rest
+                .strip_prefix("/*")
+                .and_then(|comment| Some(comment.split_once("*/")?.1)),
+        };
+        match behind {
+            Some(behind) => rest = behind.trim_start(),
+            None => return rest,
+        }
+    }
+}
+
 /// What in a text that a program obeys runs programs, or reads or writes files.
 pub(super) fn told_escape(name: &str, text: &str) -> Option<Escape> {
     let found = |why| Some(Escape::new(text, why));
@@ -314,7 +356,7 @@ pub(super) fn told_escape(name: &str, text: &str) -> Option<Escape> {
             let begins = |word: &str| lower.lines().any(|line| line.trim_start().starts_with(word));
             let client = ["\\!", "\\o", "\\copy"].iter().any(|word| text.contains(word))
                 || (name == "psql" && tells_psql(text))
-                || lower.contains("program '")
+                || copied_by_program(text).is_some()
                 || (name != "psql" && ["system ", "tee "].into_iter().any(begins));
             // `\g |x`, `\w x`, `\gset`: what is behind it counts only where it is a file or a program.
             let given = ["\\g ", "\\g|", "\\gx ", "\\w ", "\\s ", "\\i ", "\\ir ", "\\include"]

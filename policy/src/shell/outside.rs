@@ -13,15 +13,15 @@ mod tests;
 
 use std::collections::HashSet;
 
-use table::{Specials, Written, is_harmless, is_in_a_tree, names_a_folder, writes};
+use table::{Specials, Written, is_harmless, is_in_a_tree, is_installed, names_a_folder, writes};
 
 use super::{
-    FileAccess, FileTarget, Named, ShellContext, Word, executing,
+    Command, FileAccess, FileTarget, Named, ShellContext, Word, executing,
     expand::{Field, State, home_of},
     targets::Files,
     wrappers,
 };
-use crate::{protected, rule::file_of};
+use crate::{AbsPath, protected, rule::file_of};
 
 /// Most candidates of a word, most words of a command, and most files that are noted; of more, one that is not known is noted.
 const MOST: usize = 256;
@@ -80,6 +80,7 @@ pub(super) fn named(
         state,
         context,
         pieces: MOST_PIECES,
+        roots: true,
         found: Vec::new(),
     };
     let mut before: Option<&str> = None;
@@ -93,7 +94,14 @@ pub(super) fn named(
             search.too_many();
             break;
         }
-        let option = before.filter(|word| word.starts_with('-') && word.len() > 1 && !word.contains('='));
+        let option =
+            before.filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--" && !word.contains('='));
+        // `1 / 2`
+        let behind = arguments.get(at + 1).and_then(Field::text);
+        if field.text() == Some("/") && before.is_some_and(is_term) && behind.is_some_and(is_term) {
+            before = Some("/");
+            continue;
+        }
         // A text may be read from a file all the same: `--value file://x`.
         let address = field.text().is_some_and(|text| text.starts_with("file"));
         if address || !option.is_some_and(|option| special.expects_text(option)) {
@@ -104,8 +112,12 @@ pub(super) fn named(
     search.found
 }
 
-/// The program that a runner is given, where it lies outside or may: `uv run ../x.py`, `npx file:../x`.
+/// The program that a runner is given, where it lies outside or may: `uv run ../x.py`, `npx file:../x`, `npx ..`.
 pub(super) fn program(field: &Field, state: &State, context: &ShellContext) -> Vec<Named> {
+    let is_path = |text: &&str| (text.contains(['/', '~']) || text.contains("..")) && text.len() <= LONGEST;
+    let Some(text) = field.text().filter(is_path) else {
+        return Vec::new();
+    };
     let special = Specials::of("", &[]);
     let mut search = Search {
         special: &special,
@@ -114,15 +126,34 @@ pub(super) fn program(field: &Field, state: &State, context: &ShellContext) -> V
         state,
         context,
         pieces: MOST_PIECES,
+        roots: true,
         found: Vec::new(),
     };
-    if let Some(text) = field
-        .text()
-        .filter(|text| text.contains(['/', '~']) && text.len() <= LONGEST)
-    {
-        search.part(text, false, Written::No);
-    }
+    search.part(text, false, Written::No);
+    // Where a person's programs are installed, which are run by their names alone as well.
+    let installed = |named: &Named| match (&named.target, &context.home) {
+        (FileTarget::Path(path), Some(home)) => {
+            named.through.as_ref().is_some_and(Vec::is_empty) && is_installed(path, home)
+        }
+        _ => false,
+    };
+    search.found.retain(|named| !installed(named));
     search.found
+}
+
+/// Notes of commands that a runner runs, by whatever stands between, the programs that lie outside: `uv run env ../x`.
+pub(super) fn note_programs(commands: &mut [Command], state: &State, context: &ShellContext) {
+    for command in commands.iter_mut().filter(|command| !command.remote) {
+        let path = command.program().filter(|program| program.contains('/'));
+        let Some(field) = path.map(Field::literal) else {
+            continue;
+        };
+        for named in program(&field, state, context) {
+            if !command.named.iter().any(|own| own.text == named.text) {
+                command.named.push(named);
+            }
+        }
+    }
 }
 
 /// The place of the pattern of `git grep`, which is no file: the first operand, unless an option gives one.
@@ -151,6 +182,8 @@ struct Search<'a> {
     context: &'a ShellContext,
     /// How many pieces of words are looked at yet.
     pieces: usize,
+    /// A slash alone counts as the folder that it names.
+    roots: bool,
     found: Vec<Named>,
 }
 
@@ -217,20 +250,6 @@ impl Search<'_> {
             _ => option,
         };
         let written = option.map_or(Written::No, writes);
-        let value = word
-            .split_once('=')
-            .filter(|_| option_itself)
-            .map_or(word, |(_, value)| value);
-        let is_root = value.starts_with('/') && value.chars().all(|c| matches!(c, '/' | '.'));
-        if is_root && !self.is_text_alone(option) {
-            self.found.push(Named {
-                text: value.to_owned(),
-                target: FileTarget::Path(crate::AbsPath::root()),
-                through: Some(Vec::new()),
-                written: false,
-            });
-            return;
-        }
         if !(written != Written::No || word.contains(['/', '~']) || word.contains("..")) {
             return;
         }
@@ -253,7 +272,10 @@ impl Search<'_> {
             return;
         }
         self.pieces -= pieces;
-        for part in word.split([',', ';']) {
+        let roots = !self.is_text_alone(option);
+        for (number, part) in word.split([',', ';']).enumerate() {
+            // `s/,/x/`
+            self.roots = roots && (number == 0 || part.contains('='));
             self.part(part, operand, written);
         }
     }
@@ -322,7 +344,22 @@ impl Search<'_> {
                 return;
             }
             let token = if local { token.trim_start_matches('/') } else { token };
-            if local {
+            if is_root(token) && !local {
+                // `--rule=/=web`, `host:/`, `x@/`
+                let key = front
+                    .trim_end_matches('=')
+                    .rsplit(['=', ':'])
+                    .next()
+                    .unwrap_or_default();
+                let text = match before {
+                    Some(':') => true,
+                    Some('=') => !names_a_folder(key) || self.is_elsewhere(front, before),
+                    _ => texts && before != Some('@'),
+                };
+                if !text {
+                    self.path(token, operand, written);
+                }
+            } else if local {
                 let path = if token.starts_with('~') {
                     token.to_owned()
                 } else {
@@ -385,6 +422,18 @@ impl Search<'_> {
     }
 
     fn path(&mut self, text: &str, operand: bool, written: Written) {
+        if is_root(text) {
+            let target = FileTarget::Path(AbsPath::root());
+            if self.roots && !self.found.iter().any(|named| named.target == target) {
+                self.found.push(Named {
+                    text: text.to_owned(),
+                    target,
+                    through: Some(Vec::new()),
+                    written: false,
+                });
+            }
+            return;
+        }
         let goes_up = text.split('/').any(|segment| segment == "..");
         let anchored = match text.strip_prefix('~') {
             None if text.starts_with('/') => Some(text.to_owned()),
@@ -446,6 +495,18 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// Whether a text names all of the machine: `/`, `//`, `/.`.
+fn is_root(text: &str) -> bool {
+    text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '.'))
+}
+
+/// Whether a word is a number or a name of one letter, as in `1 / 2`.
+fn is_term(word: &str) -> bool {
+    let number = word.trim_start_matches(['-', '+']);
+    let one = word.len() == 1 && word.chars().all(|c| c.is_ascii_alphabetic());
+    one || number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 /// A pattern up to the folder in which its first wildcard stands.

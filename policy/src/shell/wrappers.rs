@@ -289,8 +289,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Shells: they run a script.
 pub(super) const SHELLS: &[&str] = &[
-    "ash", "bash", "csh", "dash", "fish", "ksh", "ksh93", "lksh", "mksh", "oksh", "osh", "posh", "rbash", "sh", "tcsh",
-    "yash", "zsh",
+    "ash", "bash", "csh", "dash", "fish", "hush", "ksh", "ksh93", "lksh", "mksh", "oksh", "osh", "posh", "rbash", "sh",
+    "tcsh", "yash", "zsh",
 ];
 
 /// The wrapper that a command calls, and the number of the word that names it last: `docker -D compose exec` is 3.

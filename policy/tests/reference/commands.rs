@@ -72,8 +72,8 @@ impl Judge<'_> {
         (parts, in_sandbox)
     }
 
-    /// What the generator has of files that a line writes and runs: `> $X`, of which nobody knows the name, and what is written into
-    /// a link, both of which may be any file.
+    /// What the generator has of files that a line writes and runs: what is written into a link, which may be any file. Of `echo x >
+    /// $X` nobody knows the name, but the text is one that no rule is about.
     fn runs_what_it_wrote(&self, analysis: &Analysis) -> Option<Part> {
         let first = |command: &Command| command.program().unwrap_or_default().to_owned();
         let is_link = |command: &Command| first(command) == "ln";
@@ -89,22 +89,12 @@ impl Judge<'_> {
                 .any(|link| !matches!(&link.target, FileTarget::Path(link) if !path.is_within(link))),
             _ => !links.is_empty(),
         };
-        let anything = |access: &FileAccess| {
-            access.redirection && matches!(&access.target, FileTarget::Unknown(source) if source.ends_with("$X"))
+        let written = |command: &Command| {
+            let mut files = command.files.iter().filter(writes);
+            !is_link(command) && !is_empty(command) && files.any(into_link)
         };
-        let written = |at: usize, run: usize| {
-            let command = &analysis.commands[at];
-            let beside = analysis.pipes.iter().any(|pipe| pipe.from.contains(&run))
-                && analysis.pipes.iter().any(|pipe| pipe.to.contains(&at));
-            let early = at < run || beside || !links.is_empty();
-            (command.files.iter().filter(writes)).any(|access| {
-                (early && anything(access)) || (!is_link(command) && !is_empty(command) && into_link(access))
-            })
-        };
-        let all = 0..analysis.commands.len();
         let runs = |command: &Command| command.program().is_some_and(|program| program == "./foo");
-        let found = (analysis.commands.iter().enumerate())
-            .any(|(run, command)| runs(command) && all.clone().any(|at| written(at, run)));
+        let found = analysis.commands.iter().any(runs) && analysis.commands.iter().any(written);
         (found && self.has_scoped_command_rule()).then(Part::unknown)
     }
 

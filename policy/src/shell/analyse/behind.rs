@@ -36,6 +36,26 @@ impl Walk<'_> {
         state: &State,
         index: usize,
     ) -> Read<bool> {
+        let from = self.analysis.commands.len();
+        let wraps = self.walk_behind(wrapper, words, start, call, state, index)?;
+        // A rule for the wrapper is none for a program outside of the workspace, however many other wrappers stand between.
+        if wrapper.kind == Kind::Changes {
+            let inner = self.analysis.commands.get_mut(from..).unwrap_or_default();
+            self.budget.spend(inner.len())?;
+            outside::note_programs(inner, state, self.context);
+        }
+        Ok(wraps)
+    }
+
+    fn walk_behind(
+        &mut self,
+        wrapper: &Wrapper,
+        words: &[Word],
+        start: usize,
+        call: &Call<'_>,
+        state: &State,
+        index: usize,
+    ) -> Read<bool> {
         let found = unwrap(wrapper, words, start);
         // `command -v x` only looks.
         if wrapper.name == "command" && found.has(&["-v", "-V"]) {
@@ -68,7 +88,14 @@ impl Walk<'_> {
         }
         // A shell on the other side, of somebody else, or where no program is given, reads its commands from the input:
         // `ssh host <<EOF`, `unshare -r <<< …`.
-        let fed = matches!(call.stdin, Stdin::Given { .. } | Stdin::Pipe(Some(_)));
+        let fed = match &call.stdin {
+            Stdin::Given { .. } | Stdin::Pipe(Some(_)) => true,
+            // What is in front of the pipe, or a file.
+            Stdin::Pipe(None) | Stdin::Unknown => wrapper.starts_shell,
+            // What is around the command may be given an input: `{ fakeroot; } <<< …`.
+            Stdin::Inherited => wrapper.starts_shell && (self.input_is_changed || !self.seen.is_empty()),
+            Stdin::Nothing => false,
+        };
         let reads = fed && (wrapper.joins || wrapper.shell_arguments || wrapper.starts_shell);
         if scripts || !wrapper.program {
             if reads && !scripts {

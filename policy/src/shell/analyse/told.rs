@@ -10,6 +10,7 @@ use super::{
 };
 use crate::shell::{
     Context, OpaqueReason, Word,
+    escapes::copied_by_program,
     expand::{Field, State},
     git,
     options::{self, Attached},
@@ -206,11 +207,10 @@ fn scripts_in(name: &str, arguments: &[Word], parsed: &options::Parsed) -> Vec<S
             texts
                 .flat_map(|text| {
                     let found = RUNS.iter().find_map(|run| text.split_once(run));
-                    let program = text.split_once("PROGRAM '").or_else(|| text.split_once("program '"));
-                    let program = program.and_then(|(_, rest)| rest.split_once('\''));
+                    let program = copied_by_program(text);
                     let bare = found.map(|(_, command)| command.trim().to_owned());
                     let bare = bare.into_iter().chain(dot_commands(name, text));
-                    bare.chain(program.map(|(command, _)| command.to_owned()))
+                    bare.chain(program.map(str::to_owned))
                 })
                 .collect()
         }

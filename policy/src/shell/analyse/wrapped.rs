@@ -300,9 +300,10 @@ impl Walk<'_> {
     fn shell(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         let (mut script_given, mut from_input, mut only_wraps, mut at) = (false, false, true, 1);
         let mut state = state.clone();
+        let is_glued = matches!(name, "zsh" | "ksh" | "ksh93" | "mksh" | "lksh" | "oksh");
         while let Some(field) = call.fields.get(at) {
             let Some(option) = field.text() else { break };
-            match option {
+            match long_with_one_dash(name, option).unwrap_or(option) {
                 "--" | "-" => {
                     at += 1;
                     break;
@@ -321,6 +322,12 @@ impl Walk<'_> {
                 }
                 _ if option.starts_with(['-', '+']) && option.len() > 1 => {
                     let letters = option.get(1..).unwrap_or_default();
+                    // zsh and ksh take the name of `-o` from the same word: `-onocorrect`.
+                    let (letters, glued) = match letters.split_once('o') {
+                        Some((letters, name)) if is_glued && !name.is_empty() => (letters, true),
+                        _ => (letters, false),
+                    };
+                    only_wraps &= !glued;
                     script_given |= option.starts_with('-') && letters.contains('c');
                     from_input |= letters.contains('s');
                     only_wraps &= letters.chars().all(|letter| "ceuxnv".contains(letter));
@@ -467,7 +474,27 @@ fn in_a_terminal(label: &str) -> bool {
     }
 }
 
-/// Makes words that hold the marker unknown: something is put in its place.
+/// The long option of bash that a word with one dash is: `-norc`, `-rcfile`.
+fn long_with_one_dash(shell: &str, word: &str) -> Option<&'static str> {
+    const LONG: &[&str] = &[
+        "--help",
+        "--init-file",
+        "--login",
+        "--noediting",
+        "--noprofile",
+        "--norc",
+        "--posix",
+        "--rcfile",
+        "--restricted",
+        "--verbose",
+        "--version",
+    ];
+    let name = word
+        .strip_prefix('-')
+        .filter(|_| matches!(shell, "bash" | "rbash" | "sh"))?;
+    LONG.iter().copied().find(|long| long.strip_prefix("--") == Some(name))
+}
+
 /// Whether a shell only reads the script at a place: behind `-n` and nothing else, and the name is surely no option, which
 /// could take that back.
 fn only_checks(call: &Call<'_>, at: usize) -> bool {
@@ -482,6 +509,7 @@ fn only_checks(call: &Call<'_>, at: usize) -> bool {
         })
 }
 
+/// Makes words that hold the marker unknown: something is put in its place.
 pub(super) fn replace(fields: &mut [Field], marker: &str) {
     if marker.is_empty() {
         return;

@@ -63,6 +63,8 @@ pub(super) struct Raws {
     pub(super) harmless: Vec<RawPlaces>,
     pub(super) output: Vec<RawNames>,
     pub(super) folder: Vec<RawNames>,
+    pub(super) slash: Vec<RawNames>,
+    pub(super) installed: Vec<RawPlaces>,
     pub(super) program: Vec<RawProgram>,
 }
 
@@ -95,6 +97,8 @@ struct Table {
     harmless: Vec<&'static str>,
     outputs: HashMap<&'static str, Written>,
     folders: Vec<&'static str>,
+    slashes: Vec<&'static str>,
+    installed: Vec<&'static str>,
     programs: HashMap<&'static str, Vec<&'static Special>>,
 }
 
@@ -134,11 +138,9 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
                 data::words(&raw.names).iter().map(move |name| (*name, written))
             })
             .collect(),
-        folders: raws
-            .folder
-            .iter()
-            .flat_map(|raw| data::words(&raw.names).iter().copied())
-            .collect(),
+        folders: words(&raws.folder.iter().map(|raw| &raw.names).collect::<Vec<_>>()),
+        slashes: words(&raws.slash.iter().map(|raw| &raw.names).collect::<Vec<_>>()),
+        installed: words(&raws.installed.iter().map(|raw| &raw.paths).collect::<Vec<_>>()),
         programs,
     }
 });
@@ -165,12 +167,22 @@ pub(super) struct Specials {
 impl Specials {
     pub(super) fn of(name: &str, words: &[Word]) -> Self {
         let verbs = inert::verbs(name, words);
-        let named = |verb: &&str| verbs.iter().any(|(one, two)| one == verb || two == verb);
+        let first = first_word(name, words);
+        // Of `a+b` the second word stands right behind the first.
+        let pair = |verb: &str| {
+            let (Some((one, two)), Some(first)) = (verb.split_once('+'), first) else {
+                return false;
+            };
+            let at = words.iter().position(|word| word.literal() == Some(first));
+            let next = at.and_then(|at| words.get(at + 1)).and_then(Word::literal);
+            one == first && next == Some(two)
+        };
+        let named = |verb: &&str| verbs.iter().any(|(one, _)| one == verb) || pair(verb);
         // Where a verb makes texts of all words it must not be the value of an option: only options of which it is known
         // whether they have one stand in front of it.
-        let first = first_word(name, words);
         let meant = |entry: &&&'static Special| {
-            let surely = !(entry.known || entry.operands) || first.is_some_and(|first| entry.verbs.contains(&first));
+            let told = |first: &str| entry.verbs.contains(&first) || entry.verbs.iter().any(|verb| pair(verb));
+            let surely = !(entry.known || entry.operands) || first.is_some_and(told);
             entry.verbs.is_empty() || (surely && entry.verbs.iter().any(&named))
         };
         let entries = TABLE.programs.get(name).into_iter().flatten();
@@ -247,10 +259,34 @@ pub(super) fn writes(option: &str) -> Written {
     meant.next().copied().unwrap_or(Written::No)
 }
 
-/// Whether the value of an option is a folder, by its name: `--root`, `-C`.
+/// Whether the value of an option, or of `name=`, is a folder where it is a slash alone: unless the name says that it is a text.
 pub(super) fn names_a_folder(option: &str) -> bool {
     let name = option.strip_prefix("--").unwrap_or(option);
-    TABLE.folders.contains(&name) || writes(option) == Written::Now
+    let listed = |list: &[&str]| list.contains(&name) || parts(name).iter().any(|part| list.contains(&part.as_str()));
+    listed(&TABLE.folders) || writes(option) == Written::Now || !listed(&TABLE.slashes)
+}
+
+/// The words that a name is made of: `root` and `dir` of `rootDir`, `base` and `url` of `BASE_URL`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut small = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() || (small && c.is_ascii_uppercase()) {
+            parts.push(String::new());
+        }
+        small = c.is_ascii_lowercase();
+        if let Some(last) = parts.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+            last.push(c.to_ascii_lowercase());
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Whether a path is a program in a folder where programs of a person are installed.
+pub(super) fn is_installed(path: &AbsPath, home: &AbsPath) -> bool {
+    let folder = path.parent();
+    folder.is_some_and(|folder| TABLE.installed.iter().any(|own| home.join(own) == folder))
 }
 
 /// Whether a path lies in one of the places of the table.
