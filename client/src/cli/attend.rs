@@ -20,7 +20,7 @@ use portcullis_client::{
 };
 use tokio::{io::AsyncWriteExt as _, sync::mpsc};
 
-use self::terminal::{Driven, Terminal};
+use self::terminal::{Driven, Terminal, Undriven};
 use super::{
     failure::Failure,
     output::printable,
@@ -37,9 +37,6 @@ const NO_SUCH_PROGRAM: u8 = 127;
 
 /// How often it is looked whether this program has come to the foreground of its terminal.
 const BEHIND: Duration = Duration::from_millis(100);
-
-/// Longest wait for what a command has written to its terminal before it ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How the command's standard streams travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,15 +82,26 @@ pub(super) async fn to_the_end(
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
     let driven = running.take_terminal().map(|coming| (Arc::new(Driven::new()), coming));
     let own = driven.as_ref().map(|(own, _)| Arc::clone(own));
+    // However this ends, the person's terminal is theirs again.
+    let _back = own.clone().map(GivenBack);
     let mut driving = driven.map(|(own, coming)| {
         let foreground = Arc::clone(&own);
         let input = read_stdin(move || foreground.take_over());
         tokio::spawn(async move { own.drive(coming, input).await })
     });
     // Beside the loop, so that signals get through while nobody reads the output.
-    let forwarding = tokio::spawn(signals::forward(signals, input, streams, own.clone()));
+    let forwarding = tokio::spawn(signals::forward(signals, input, streams, own));
     let outcome = loop {
-        match running.next().await? {
+        let event = tokio::select! {
+            event = running.next() => event?,
+            lost = until_lost(&mut driving) => {
+                if let Some(error) = lost {
+                    return closed(&error).map(Err);
+                }
+                continue;
+            }
+        };
+        match event {
             Some(Event::Stdout(bytes)) => {
                 if let Err(error) = pass(&mut out, &bytes).await {
                     return closed(&error).map(Err);
@@ -108,28 +116,43 @@ pub(super) async fn to_the_end(
             None => return Err(Failure::text("the run ended without an outcome")),
         }
     };
+    // What the command has written last is still under way, as long as somebody reads it; nothing of the run lives any more.
+    if driving.is_some()
+        && let Some(error) = until_lost(&mut driving).await
+    {
+        return closed(&error).map(Err);
+    }
     forwarding.abort();
     if let Some(feeding) = feeding {
         feeding.abort();
     }
     drop(terminal);
-    if let Some(driving) = &mut driving {
-        // What the command has written last is still under way.
-        let last = tokio::time::timeout(LAST_WORDS, &mut *driving).await;
-        driving.abort();
-        match last {
-            Ok(Ok(Err(error))) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Err(BROKEN_PIPE)),
-            Ok(Ok(Err(error))) if !matches!(outcome.end, End::NotStarted(_)) => {
-                tell(&format!("the command's terminal was lost: {error}"));
-            }
-            _ => {}
-        }
-    }
-    if let Some(own) = own {
-        own.give_back();
-    }
     say(&outcome, streams);
     Ok(Ok(outcome))
+}
+
+/// Waits until a command's own terminal is driven no more; for ever if it is not driven. `Some` if what it wrote cannot be
+/// written out.
+async fn until_lost(driving: &mut Option<tokio::task::JoinHandle<Result<(), Undriven>>>) -> Option<io::Error> {
+    let Some(task) = driving else {
+        return std::future::pending().await;
+    };
+    let ended = task.await;
+    *driving = None;
+    match ended {
+        Ok(Err(Undriven::Output(error))) => Some(error),
+        // That no terminal came says the run itself.
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Gives the person's terminal back when it is dropped.
+struct GivenBack(Arc<Driven>);
+
+impl Drop for GivenBack {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// What the person is told beside the command's own output: which limits this host does not hold. How much output was dropped the
@@ -215,11 +238,15 @@ fn closed(error: &io::Error) -> Result<u8, Failure> {
 /// Standard input in parts, read by a thread of its own: a read from a terminal cannot be called off. An empty part is the
 /// end.
 ///
-/// From the background it does not read: the kernel would stop this program, and with it a command that needs no input.
+/// From the background it does not read: the kernel would stop this program, and with it a command that needs no input. Where
+/// this program gets there while it reads, the kernel says so by an error, as the signal that would stop it is kept from the thread.
 /// `foreground` is called when it has got there.
 fn read_stdin(foreground: impl Fn() + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
     let (parts, queue) = mpsc::channel(1);
     let spawned = thread::Builder::new().spawn(move || {
+        let mut behind = nix::sys::signal::SigSet::empty();
+        behind.add(nix::sys::signal::Signal::SIGTTIN);
+        let _ = behind.thread_block();
         let mut input = io::stdin().lock();
         let mut buffer = vec![0_u8; MAX_INPUT_BYTES];
         loop {
@@ -235,6 +262,7 @@ fn read_stdin(foreground: impl Fn() + Send + 'static) -> mpsc::Receiver<Vec<u8>>
             let count = match input.read(&mut buffer) {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) if terminal::is_behind(&input) => continue,
                 Err(_) => 0,
             };
             let part = buffer.get(..count).unwrap_or_default().to_vec();

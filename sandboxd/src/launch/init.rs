@@ -47,34 +47,31 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
     if fds::close_all_but(&keep).is_err() {
         exit_now(1);
     }
-    let outcome =
-        set_up(spec, ends.alive.as_fd(), ends.filter, ends.user_namespace).and_then(|(enforcement, listener)| {
-            if !is_accepted(spec, &enforcement) {
-                let missing = enforcement.missing.join("; ");
-                return Err(StepFailed::new(
-                    "enforcement",
-                    format!("only part can be enforced ({missing})"),
-                    io::Error::new(io::ErrorKind::Unsupported, "the profile does not accept that"),
-                ));
-            }
-            Ok((enforcement, listener))
-        });
-    let landlock_abi;
-    let listener = match outcome {
+    let outcome = set_up(spec, ends.alive.as_fd(), ends.filter, ends.user_namespace).and_then(|sandbox| {
+        if !is_accepted(spec, &sandbox.enforcement) {
+            let missing = sandbox.enforcement.missing.join("; ");
+            return Err(StepFailed::new(
+                "enforcement",
+                format!("only part can be enforced ({missing})"),
+                io::Error::new(io::ErrorKind::Unsupported, "the profile does not accept that"),
+            ));
+        }
+        Ok(sandbox)
+    });
+    let sandbox = match outcome {
         Err(failed) => {
             let _ = write_report(&status, Event::Refused(failed.to_report()));
             exit_now(1);
         }
         // INVARIANT: the report leaves before the command is executed; nobody to report to, nothing to execute.
-        Ok((enforcement, listener)) => {
-            landlock_abi = enforcement.landlock_abi;
-            if write_report(&status, Event::Ready(enforcement)).is_err() {
+        Ok(sandbox) => {
+            if write_report(&status, Event::Ready(sandbox.enforcement.clone())).is_err() {
                 exit_now(1);
             }
-            listener
+            sandbox
         }
     };
-    match start(spec, landlock_abi) {
+    match start(spec, sandbox.enforcement.landlock_abi) {
         Err(failed) => {
             let _ = write_report(&status, Event::Refused(failed.to_report()));
         }
@@ -88,7 +85,7 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
                     command,
                     ends.control.as_fd(),
                     ends.alive.as_fd(),
-                    listener.as_ref(),
+                    sandbox.listener.as_ref(),
                     &mut calls,
                 )
             {
@@ -119,14 +116,22 @@ fn to_report(calls: &Tally) -> RefusedCalls {
     }
 }
 
-/// Everything up to the point where only the command is missing. Beside what is enforced, the listener of the system-call
-/// filter, if it is heard here.
+/// A sandbox that stands.
+struct SetUp {
+    enforcement: Enforcement,
+    /// The listener of the system-call filter, if it is heard here.
+    listener: Option<OwnedFd>,
+    /// The command's terminal, if it has one of its own: held open until the end.
+    _terminal: Option<OwnedFd>,
+}
+
+/// Everything up to the point where only the command is missing.
 fn set_up(
     spec: &Spec,
     alive: impl AsFd,
     filter_outside: Option<OwnedFd>,
     user_namespace: bool,
-) -> Result<(Enforcement, Option<OwnedFd>), StepFailed> {
+) -> Result<SetUp, StepFailed> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| StepFailed::new("pid_namespace", "asking to die with the supervisor", error))?;
     let mut go = [0u8];
@@ -137,9 +142,7 @@ fn set_up(
     let layout = spec.layout.clone().unwrap_or_default();
     let writable = mounts::build(&layout)?;
     let _ = rustix::process::umask(umask);
-    if spec.own_terminal {
-        terminal::give(alive.as_fd())?;
-    }
+    let terminal = spec.own_terminal.then(|| terminal::give(alive.as_fd())).transpose()?;
     streams::confine(&mounts::paths(&layout.read_write))?;
     let cwd = Path::new(OsStr::from_bytes(&spec.cwd));
     std::env::set_current_dir(cwd)
@@ -230,7 +233,11 @@ fn set_up(
         unheld_limits: spec.unheld_limits.clone(),
         tier: tier.into(),
     };
-    Ok((enforcement, listener))
+    Ok(SetUp {
+        enforcement,
+        listener,
+        _terminal: terminal,
+    })
 }
 
 /// No capability is left, none can come back: not by uid 0, not by a file, not by inheritance.

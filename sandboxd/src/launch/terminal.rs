@@ -8,7 +8,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -25,11 +25,12 @@ const STEP: &str = "terminal";
 const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// Makes the terminal, sends its controlling side away, waits for the answer, and makes the terminal the standard streams. To be
-/// called when the file tree stands. `alive` is readable when everything is to end.
+/// called when the file tree stands. `alive` is readable when everything is to end. What comes back is to be kept until then: while
+/// somebody has the terminal open the other side does not take it for closed, whatever the command does with its streams.
 ///
 /// # Errors
 /// If a terminal cannot be made, standard input is no socket, or no answer comes.
-pub fn give(alive: impl AsFd) -> Result<(), StepFailed> {
+pub fn give(alive: impl AsFd) -> Result<OwnedFd, StepFailed> {
     let fault = |what: &'static str| move |error: io::Error| StepFailed::new(STEP, what, error);
     let (controlling, terminal) = make().map_err(fault("making a terminal"))?;
     let input = io::stdin();
@@ -39,7 +40,8 @@ pub fn give(alive: impl AsFd) -> Result<(), StepFailed> {
     rustix::stdio::dup2_stdin(&terminal)
         .and_then(|()| rustix::stdio::dup2_stdout(&terminal))
         .and_then(|()| rustix::stdio::dup2_stderr(&terminal))
-        .map_err(|error| fault("taking it for the standard streams")(error.into()))
+        .map_err(|error| fault("taking it for the standard streams")(error.into()))?;
+    Ok(terminal.into())
 }
 
 fn make() -> io::Result<(File, File)> {

@@ -164,6 +164,99 @@ fn in_the_background_nothing_of_the_callers_terminal_is_touched() {
 }
 
 #[test]
+fn a_command_that_closes_its_streams_comes_back_by_the_terminal() {
+    let stack = stack(
+        "exec < /dev/null > /dev/null 2>&1; sleep 0.3; echo late > /dev/tty; read -r line < /dev/tty; echo \"got $line\" > /dev/tty",
+    );
+    let output = stack
+        .portcullis(["run", "--tty", "--", "sh", "./script"])
+        .input("typed\n")
+        .output()
+        .expect_code(0);
+    expect(&output, &["late\r\n", "got typed\r\n"]);
+}
+
+#[test]
+fn when_nobody_reads_any_more_it_ends_and_the_callers_terminal_is_theirs() {
+    // One that goes on writing, and one that has written all before anybody reads.
+    for script in ["while :; do echo more; done", "seq 20; sleep 0.3; seq 20"] {
+        let stack = stack(script);
+        let lines = format!(
+            "{} run --tty -- sh ./script | head -1; echo \"ended ${{PIPESTATUS[0]}}\"; stty -a | grep -ow -e '-*icanon'",
+            program()
+        );
+        let output = at_a_terminal(&stack, &lines);
+        expect(&output, &["ended 141", "\nicanon"]);
+        assert!(!output.stdout.contains("-icanon"), "{}", output.text());
+    }
+}
+
+#[test]
+fn when_the_daemon_dies_the_callers_terminal_is_theirs() {
+    let mut stack = stack("touch ready; sleep 600");
+    let daemon = stack.sandboxd().id();
+    let lines = format!(
+        r#"(for _ in $(seq 100); do [ -e ready ] && break; sleep 0.1; done; kill -KILL {daemon}) &
+        {} run --tty -- sh ./script; echo "ended $?"; stty -a | grep -ow -e '-*icanon'"#,
+        program()
+    );
+    let output = at_a_terminal(&stack, &lines);
+    expect(&output, &["ended 1", "\nicanon"]);
+    assert!(!output.stdout.contains("-icanon"), "{}", output.text());
+    let _ = stack.sandboxd().wait();
+}
+
+#[test]
+fn a_slow_reader_gets_all_of_it() {
+    let stack = stack("seq 13500; touch done");
+    let output = bash(
+        &stack,
+        &format!(
+            r#"{} run --tty -- sh ./script < /dev/null |
+            {{ for _ in $(seq 100); do [ -e done ] && break; sleep 0.1; done; sleep 2.5; wc -l; }}"#,
+            program()
+        ),
+    );
+    expect(&output.expect_code(0), &["13500"]);
+}
+
+#[test]
+fn a_stopped_job_goes_on_in_the_background_and_can_be_ended() {
+    let stack = stack("while :; do date +%s%N > tick.new; mv tick.new tick; sleep 0.05; done");
+    let lines = format!(
+        r#"set -m
+        trap 'kill -KILL $(cat pid) 2>/dev/null' EXIT
+        moves() {{ local seen; seen=$(cat tick 2>/dev/null); for _ in $(seq 100); do
+            [ "$(cat tick 2>/dev/null)" = "$seen" ] || return 0; sleep 0.1; done; return 1; }}
+        (moves; kill -TSTP $(cat pid)) &
+        sh -c 'echo $$ > pid; exec {} run --tty -- sh ./script'
+        echo "stopped $?"; stty -a | grep -ow -e '-*icanon'
+        kill -CONT $(cat pid); moves && echo goes on
+        kill -TERM $(cat pid)
+        for _ in $(seq 100); do kill -0 $(cat pid) 2>/dev/null || {{ echo ended; break; }}; sleep 0.1; done"#,
+        program()
+    );
+    let output = at_a_terminal(&stack, &lines);
+    expect(&output, &["stopped 147", "goes on", "ended"]);
+    assert!(!output.stdout.contains("-icanon"), "{}", output.text());
+}
+
+#[test]
+fn who_asks_again_and_again_gets_out() {
+    let stack = stack("trap '' INT TERM HUP; touch ready; sleep 600 & while :; do wait; done");
+    let output = bash(
+        &stack,
+        &format!(
+            r#"start {} run --tty -- sh ./script
+            for _ in $(seq 100); do [ -e ready ] && break; sleep 0.1; done
+            for _ in $(seq 100); do kill -TERM $job 2>/dev/null || break; sleep 0.1; done; end"#,
+            program()
+        ),
+    );
+    let _ = output.expect_code(143);
+}
+
+#[test]
 fn where_it_is_not_allowed_there_is_none() {
     let stack = stack("echo ran > marker");
     let output = stack

@@ -44,10 +44,13 @@ pub(super) async fn forward(mut signals: Signals, input: Input, streams: Streams
             own.resize();
             continue;
         }
-        if [2, 15].contains(&number) && streams == Streams::AsMessages {
+        if [1, 2, 15].contains(&number) && streams != Streams::AsTheyAre {
             interrupts += 1;
         }
         if interrupts > IMPATIENT {
+            if let Some(own) = &own {
+                own.end();
+            }
             std::process::exit(code_of_signal(number).into());
         }
         // The queue is full only if the host takes nothing any more; then one signal less makes no difference.
@@ -69,7 +72,7 @@ async fn stand_still(signals: &mut Signals, input: &Input, streams: Streams, own
         let _ = rustix::process::kill_process(rustix::process::getpid(), Number::STOP);
         // Another thread may take the signal first; and some shells continue a job before they give it the terminal.
         let ending = tokio::time::timeout(SETTLED, signals.ending()).await.ok();
-        let ours = streams == Streams::AsMessages || has_terminals_to_itself();
+        let ours = streams != Streams::AsTheyAre || has_terminals_to_itself();
         if let Some(number) = ending {
             let _ = input.signal(number).await;
         }

@@ -7,7 +7,7 @@
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use portcullis_client::terminal::Coming;
@@ -92,11 +92,27 @@ impl Drop for Terminal {
 }
 
 /// The controlling side of a command's terminal, shared by what copies and what hears signals.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Driven {
-    controlling: Mutex<Option<Arc<OwnedFd>>>,
+    held: Mutex<Held>,
     /// How this program's own terminal was, if its standard input is one.
     before: Option<Termios>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    controlling: Option<Arc<OwnedFd>>,
+    /// This program's own terminal is not touched any more.
+    ended: bool,
+}
+
+/// Why a command's terminal is driven no more.
+#[derive(Debug)]
+pub(super) enum Undriven {
+    /// None came, or it cannot be used.
+    NotCome,
+    /// What was written to it cannot be written out.
+    Output(io::Error),
 }
 
 impl Driven {
@@ -107,71 +123,80 @@ impl Driven {
             .then(|| termios::tcgetattr(&input).ok())
             .flatten();
         Self {
-            controlling: Mutex::default(),
+            held: Mutex::default(),
             before,
         }
     }
 
-    fn side(&self) -> Option<Arc<OwnedFd>> {
-        self.controlling.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the command's terminal as large as this one.
     pub(super) fn resize(&self) {
-        if let Some(side) = self.side() {
-            let _ = termios::tcsetwinsize(side.as_fd(), size());
+        if let Some(controlling) = &self.held().controlling {
+            let _ = termios::tcsetwinsize(controlling, size());
         }
     }
 
     /// Has what is typed here reach the command as it is. Not from the background: the terminal is somebody else's then.
     pub(super) fn take_over(&self) {
-        if let (Some(before), true) = (&self.before, has_terminals_to_itself()) {
+        let held = self.held();
+        if let (Some(before), false) = (&self.before, held.ended) {
             let mut raw = before.clone();
             raw.make_raw();
-            let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Drain, &raw);
+            set_own(&raw);
         }
     }
 
     /// Makes this program's own terminal what it was.
     pub(super) fn give_back(&self) {
-        if let (Some(before), true) = (&self.before, has_terminals_to_itself()) {
-            let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Drain, before);
+        let _held = self.held();
+        if let Some(before) = &self.before {
+            set_own(before);
         }
     }
 
-    /// Takes the terminal that comes, sets it up, and copies until nobody inside has it any more. `input` is this program's
-    /// standard input in parts; an empty part is its end.
-    ///
-    /// # Errors
-    /// If no terminal comes, or it cannot be set up or written out.
-    pub(super) async fn drive(&self, coming: Coming, input: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+    /// The same for good.
+    pub(super) fn end(&self) {
+        self.held().ended = true;
+        self.give_back();
+    }
+
+    /// Takes the terminal that comes, sets it up, and copies until it is no more. `input` is this program's standard input in parts;
+    /// an empty part is its end.
+    pub(super) async fn drive(&self, coming: Coming, input: mpsc::Receiver<Vec<u8>>) -> Result<(), Undriven> {
+        let (reading, typing, controlling) = self.take(coming).await.map_err(|_| Undriven::NotCome)?;
+        tokio::select! {
+            written = write_out(reading) => written.map_err(Undriven::Output),
+            () = type_in(typing, &controlling, input) => Ok(()),
+        }
+    }
+
+    async fn take(&self, coming: Coming) -> io::Result<(pipe::Receiver, pipe::Sender, Arc<OwnedFd>)> {
         let (controlling, waiting) = coming.arrive().await?;
         let flags = fcntl_getfl(&controlling)?;
         fcntl_setfl(&controlling, flags | OFlags::NONBLOCK)?;
         // Tokio waits for any descriptor as it does for a pipe's.
         let reading = pipe::Receiver::from_owned_fd_unchecked(controlling.try_clone()?)?;
         let typing = pipe::Sender::from_owned_fd_unchecked(controlling.try_clone()?)?;
-        let side = Arc::new(controlling);
-        termios::tcsetwinsize(side.as_fd(), size())?;
+        let controlling = Arc::new(controlling);
         // Set from the controlling side, modes are those of the terminal.
         if let Some(before) = &self.before {
-            termios::tcsetattr(side.as_fd(), termios::OptionalActions::Now, before)?;
+            termios::tcsetattr(&controlling, termios::OptionalActions::Now, before)?;
         }
-        *self.controlling.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&side));
-        // It may have changed before there was anything to tell of it.
+        self.held().controlling = Some(Arc::clone(&controlling));
         self.resize();
         self.take_over();
         waiting.go().await?;
-        tokio::select! {
-            written = write_out(reading) => written,
-            never = type_in(typing, &side, input) => never,
-        }
+        Ok((reading, typing, controlling))
     }
 }
 
-impl Drop for Driven {
-    fn drop(&mut self) {
-        self.give_back();
+/// Sets the modes of this program's own terminal, from its foreground only. At once: output that nobody takes holds nothing up.
+fn set_own(modes: &Termios) {
+    if has_terminals_to_itself() {
+        let _ = termios::tcsetattr(io::stdin(), termios::OptionalActions::Now, modes);
     }
 }
 
@@ -204,7 +229,7 @@ async fn write_out(mut reading: pipe::Receiver) -> io::Result<()> {
 
 /// What comes on standard input, to the command's terminal; what that does not take any more is nobody's. Never returns: the
 /// command's end is not here. An end of input is typed, as a person would.
-async fn type_in(mut typing: pipe::Sender, side: &OwnedFd, mut input: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+async fn type_in(mut typing: pipe::Sender, side: &OwnedFd, mut input: mpsc::Receiver<Vec<u8>>) {
     let mut line_ended = true;
     while let Some(part) = input.recv().await {
         if part.is_empty() {
