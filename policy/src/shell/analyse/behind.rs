@@ -93,7 +93,7 @@ impl Walk<'_> {
             // What is in front of the pipe, or a file.
             Stdin::Pipe(None) | Stdin::Unknown => wrapper.starts_shell,
             // What is around the command may be given an input: `{ fakeroot; } <<< …`.
-            Stdin::Inherited => wrapper.starts_shell && (self.input_is_changed || !self.seen.is_empty()),
+            Stdin::Inherited => wrapper.starts_shell && (self.input_is_changed || self.seen.iter().any(is_around)),
             Stdin::Nothing => false,
         };
         let reads = fed && (wrapper.joins || wrapper.shell_arguments || wrapper.starts_shell);
@@ -528,6 +528,11 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether what stands around a command may have an input of its own; a wrapper passes on what it has.
+fn is_around(context: &Context) -> bool {
+    !matches!(context, Context::Transparent(_) | Context::Changing(_))
 }
 
 /// Options of `xargs` about what is one word, and how many go into one run.
