@@ -19,7 +19,7 @@ use crate::{
     protected,
     rule::{Matcher, PathVerb},
     ruleset::RuleId,
-    shell::{Access, Command, FileAccess, FileTarget, Word},
+    shell::{Access, Command, FileAccess, FileTarget, acts},
 };
 
 use super::{
@@ -93,7 +93,7 @@ fn takes_all(command: &Command, access: &FileAccess) -> bool {
 
 /// Whether a command moves files.
 pub(super) fn moves(command: &Command) -> bool {
-    let git = || command.words.get(1).and_then(Word::literal) == Some("mv");
+    let git = || acts::git_verb(command).is_some_and(|(verb, _)| verb == "mv");
     match command.program_name() {
         Some("mv" | "gmv") => true,
         Some("git") => git(),

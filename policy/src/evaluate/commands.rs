@@ -262,7 +262,7 @@ impl World<'_> {
         parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
-        let rewritten = self.judge_rewritten_folders(command);
+        let rewritten = self.judge_rewritten_folders(analysis, index, command);
         parts.extend(rewritten.into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_mounts(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
@@ -426,10 +426,42 @@ impl World<'_> {
                         && (pattern.is_exact() || !escapes)
                         && !pattern.is_everything()
                         && narrow.iter().any(|text| pattern.matches(text))
+                        && self.covers_what_is_lent(pattern, command)
                 })
             })
             .filter(|id| self.is_suspended(*id) == suspended)
             .min_by_key(exact_first)
+    }
+
+    /// Whether a rule covers a command to which variables lend folders of the project: one that names them, or leaves free which
+    /// code of the project runs. A script that nobody may change is not what it could import.
+    fn covers_what_is_lent(&self, pattern: &crate::rule::TextPattern, command: &Command) -> bool {
+        let Some(searched) = command.lent_folders() else {
+            return true;
+        };
+        if texts::with_assignments(command).iter().any(|text| pattern.matches(text)) {
+            return true;
+        }
+        let guarded = |text: &str| {
+            let path = self.resolve(text);
+            path.is_none_or(|path| {
+                let ids = self.rules_on(&path);
+                self.narrowed(&path, &ids, super::files::verbs(Access::Write)).is_some()
+            })
+        };
+        let matches = |words: usize, folder: &str| pattern.matches(&texts::with_any_file(command, words, folder));
+        let free = match searched {
+            None | Some(shell::Chosen::Any) => true,
+            Some(shell::Chosen::Module(module)) => {
+                let path = module.replace('.', "/");
+                matches(2, "") && !guarded(&format!("{path}.py")) && !guarded(&format!("{path}/__main__.py"))
+            }
+            Some(shell::Chosen::Script(script)) => {
+                let folder = script.rfind('/').and_then(|end| script.get(..=end)).unwrap_or_default();
+                (matches(1, "") || matches(1, folder)) && !guarded(script)
+            }
+        };
+        free && !pattern.is_exact()
     }
 
     /// What runs as somebody else is allowed only by a rule on the line that says so: `Bash(sudo systemctl status *)`.
@@ -634,7 +666,9 @@ impl World<'_> {
             Reach::Wildcard(id) if !access.redirection => {
                 let covered = match access.access {
                     Access::Read => inside || matches!(access.target, FileTarget::Unknown(_)),
-                    Access::Write => inside && (SHAPERS.contains(&program) || command.writes_products()),
+                    Access::Write => {
+                        inside && (access.variable || SHAPERS.contains(&program) || command.writes_products())
+                    }
                     Access::Delete | Access::DeleteTree => inside,
                 };
                 if covered { Cover::Rule(id) } else { Cover::None }

@@ -60,6 +60,7 @@ pub(super) fn analyse_counted(
         plain: false,
         with_hashes: Vec::new(),
         redefines_git: false,
+        defined: std::collections::BTreeSet::new(),
         traps_move: false,
         input_is_changed: false,
         in_front: false,
@@ -77,6 +78,7 @@ pub(super) fn analyse_counted(
         // What a reader takes the line for: a rule that denies it holds, too.
         walk.whole(&hidden::cleaned(line));
     }
+    walk.take_back_lent();
     if walk.redefines_git {
         for index in walk.with_hashes {
             if let Some(command) = walk.analysis.commands.get_mut(index) {
@@ -116,6 +118,8 @@ struct Walk<'a> {
     with_hashes: Vec<usize>,
     /// `git` may be a function by then, and print anything.
     redefines_git: bool,
+    /// Names that are functions somewhere on the line, whichever way is taken.
+    defined: std::collections::BTreeSet<String>,
     /// A trap changes the folder, whenever it runs.
     traps_move: bool,
     /// The input of the shell itself is another by then: `exec < list`.
@@ -481,6 +485,7 @@ impl Walk<'_> {
 
     fn function(&mut self, name: &str, body: &Node, state: &mut State) -> Read<()> {
         self.redefines_git |= name == "git";
+        self.defined.insert(name.to_owned());
         if builtins::is_meaningful(name) {
             self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
         }
@@ -508,11 +513,35 @@ impl Walk<'_> {
         }
     }
 
+    /// Folders that a variable lends to a program are none where its name may be a function by then, or where it may run again
+    /// after the line wrote something.
+    fn take_back_lent(&mut self) {
+        let writes = |file: &FileAccess| file.access != Access::Read && !file.variable;
+        let mut writers = self.analysis.commands.iter();
+        let written = writers.any(|command| command.files.iter().any(writes));
+        let mut taken = Vec::new();
+        for command in &mut self.analysis.commands {
+            let again = |context: &Context| matches!(context, Context::Group(_));
+            let other = command.program().is_some_and(|name| self.defined.contains(name))
+                || (written && command.seen_through.iter().any(again));
+            let lent = |own: &&mut Assignment| other && own.below && variables::lends(&own.name);
+            for assignment in command.assignments.iter_mut().filter(lent) {
+                assignment.below = false;
+                taken.push((assignment.name.clone(), command.seen_through.clone()));
+            }
+        }
+        for (name, seen) in taken {
+            self.seen = seen;
+            self.dangerous(&name);
+        }
+        self.seen.clear();
+    }
+
     /// Whether a value names only folders below the directory where the line begins, and the line wrote nothing there before.
     fn is_below(&self, value: &Value, state: &State) -> bool {
         let places = value.exact && !value.choices.is_empty();
         let plain = |text: &expand::Text| !text.glob && state.all_below(&text.text, &self.context.cwd);
-        let writes = |file: &FileAccess| file.access != Access::Read;
+        let writes = |file: &FileAccess| file.access != Access::Read && !file.variable;
         places
             && value.choices.iter().all(plain)
             && !self
@@ -527,6 +556,8 @@ impl Walk<'_> {
         // Assignments see those before them.
         let mut with = state.clone();
         let mut assignments = Vec::new();
+        let runs_nothing =
+            !simple.assignments.is_empty() && variables::runs_nothing(fields.iter().map(|field| &field.word));
         for raw in &simple.assignments {
             self.budget.spend(1)?;
             // Splits what these read into variables that are not known anyway, and nothing else.
@@ -547,6 +578,7 @@ impl Walk<'_> {
                 name: &raw.name,
                 value: word.literal(),
                 words: &called,
+                runs_nothing,
                 below,
             };
             let tame = !fields.is_empty() && !raw.partial && variables::is_harmless_as(&setting);
@@ -569,6 +601,10 @@ impl Walk<'_> {
                     word
                 },
                 below,
+                texts: match value.exact && variables::lends(&raw.name) && value.choices.iter().all(|own| !own.glob) {
+                    true => value.choices.iter().map(|own| own.text.clone()).collect(),
+                    false => Vec::new(),
+                },
             });
             with.set(&raw.name, value, &mut self.budget)?;
         }
