@@ -153,7 +153,7 @@ impl World<'_> {
             };
             (part, Reach::Nothing)
         } else if self.request.mode == Mode::Plan
-            && (shell::changes::changes_files(command) || rewrites::changes_in_container(command))
+            && (shell::changes::changes_files(command) || rewrites::changes_in_container(analysis, index, command))
         {
             // Whatever a rule says, as for files that a command names.
             let what = "it changes files of the work tree";
@@ -202,6 +202,7 @@ impl World<'_> {
             self.allow_or_mode(analysis, index, command, subject)
         };
         parts.push(own.through(&seen));
+        let moves = below::moves(command);
         let (mut patterns, mut unknown) = (HashSet::new(), HashSet::new());
         for access in self.accesses(command) {
             // Thousands of words may be one pattern.
@@ -241,7 +242,7 @@ impl World<'_> {
                     .unwrap_or_else(|| self.judge_unknown(source, access.access, cover)),
             };
             // What is moved is gone from its place and not lost.
-            let moved = access.access == Access::Delete && below::moves(command);
+            let moved = access.access == Access::Delete && moves;
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }

@@ -61,6 +61,11 @@ impl World<'_> {
             };
             note(self.rule_in(&ids, "", &place), folder);
         }
+        if changes::changes_modules(command) {
+            let folder = &self.workspace.cwd;
+            let about = |id: &RuleId| ["go.mod", "go.sum"].iter().any(|name| self.deny_covers(*id, &folder.join(name)));
+            note(ids.iter().copied().find(about), folder);
+        }
         let named = rewritten(command);
         if named.len() > MOST_PLACES {
             note(ids.first().copied(), &self.workspace.root);
@@ -210,15 +215,16 @@ fn made_folders(command: &Command) -> impl Iterator<Item = &AbsPath> {
 
 /// Whether a command changes files that a container got from the host: by a mount that may be written, or as the file of compose
 /// says.
-pub(super) fn changes_in_container(command: &Command) -> bool {
-    let composed = command
-        .words
-        .iter()
-        .take(8)
-        .filter_map(Word::literal)
-        .any(|word| word.ends_with("compose"));
-    let given = || trees::mounts(command).into_iter().any(|(_, read_only)| !read_only);
-    changes::changes_in_container(command) && (composed || given())
+pub(super) fn changes_in_container(analysis: &Analysis, index: usize, command: &Command) -> bool {
+    if !command.remote || !changes::changes_there(command) {
+        return false;
+    }
+    let mut before = analysis.commands.iter().take(index).rev();
+    let outer = before.find(|outer| !outer.remote && outer.seen_through.len() < command.seen_through.len());
+    outer.is_some_and(|outer| {
+        let mut words = outer.words.iter().take(8).filter_map(Word::literal);
+        words.any(|word| word.ends_with("compose")) || trees::mounts(outer).into_iter().any(|(_, read_only)| !read_only)
+    })
 }
 
 /// The text of a word that the command gets, or of a pattern that the shell leaves to it.

@@ -12,6 +12,7 @@ const VALUED: &[&str] = &[
     "--super-prefix",
     "--config-env",
     "--attr-source",
+    "--shallow-file",
 ];
 
 /// A git command, split.
