@@ -9,6 +9,7 @@
 
 pub(crate) mod acts;
 mod analyse;
+pub(crate) mod builders;
 pub(crate) mod changes;
 mod class;
 mod commits;
@@ -57,15 +58,15 @@ pub use analyse::analyse;
 pub(crate) use analyse::analyse_in;
 pub(crate) use class::{always_wraps, runs_scripts};
 pub(crate) use escapes::takes_script;
+pub(crate) use files::Pathspec;
 pub use hidden::visible;
 pub(crate) use hidden::{hides, is_confusable};
 pub(crate) use options::{given, recurses};
 pub use quote::quote;
-pub(crate) use files::Pathspec;
 pub use signs::Signs;
-pub(crate) use variables::Chosen;
 pub use sockets::Socket;
 pub(crate) use targets::left_again;
+pub(crate) use variables::Chosen;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

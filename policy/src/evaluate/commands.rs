@@ -440,7 +440,10 @@ impl World<'_> {
         let Some(searched) = command.lent_folders() else {
             return true;
         };
-        if texts::with_assignments(command).iter().any(|text| pattern.matches(text)) {
+        if texts::with_assignments(command)
+            .iter()
+            .any(|text| pattern.matches(text))
+        {
             return true;
         }
         let guarded = |text: &str| {

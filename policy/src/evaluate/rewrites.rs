@@ -63,7 +63,11 @@ impl World<'_> {
         }
         if changes::changes_modules(command) {
             let folder = &self.workspace.cwd;
-            let about = |id: &RuleId| ["go.mod", "go.sum"].iter().any(|name| self.deny_covers(*id, &folder.join(name)));
+            let about = |id: &RuleId| {
+                ["go.mod", "go.sum"]
+                    .iter()
+                    .any(|name| self.deny_covers(*id, &folder.join(name)))
+            };
             note(ids.iter().copied().find(about), folder);
         }
         let named = rewritten(command);
@@ -71,7 +75,11 @@ impl World<'_> {
             note(ids.first().copied(), &self.workspace.root);
         }
         let program = command.program_name().unwrap_or_default();
-        let bases = if named.is_empty() { Some(Vec::new()) } else { self.bases(analysis, index, command) };
+        let bases = if named.is_empty() {
+            Some(Vec::new())
+        } else {
+            self.bases(analysis, index, command)
+        };
         for named in named.into_iter().take(MOST_PLACES) {
             let places = match &bases {
                 Some(bases) => bases.iter().map(|base| self.place(base, named)).collect(),
@@ -133,7 +141,9 @@ impl World<'_> {
         };
         let known = text.get(..at).unwrap_or_default();
         let folder = known.rfind('/').and_then(|end| known.get(..=end)).unwrap_or(".");
-        let rest = text.get(known.rfind('/').map_or(0, |end| end + 1)..).unwrap_or_default();
+        let rest = text
+            .get(known.rfind('/').map_or(0, |end| end + 1)..)
+            .unwrap_or_default();
         let folder = from_home(folder);
         let begin = folder.as_str().trim_end_matches('/');
         // What a brace or a class stands for, anything may.
@@ -144,10 +154,7 @@ impl World<'_> {
             let last = rest.rsplit('/').next().unwrap_or(rest);
             patterns.extend([format!("{begin}/**/{last}"), format!("{begin}/**/{last}/**")]);
         }
-        Place {
-            folder,
-            patterns,
-        }
+        Place { folder, patterns }
     }
 
     /// The first rule whose own words name something in a place, which the program may change.
@@ -203,7 +210,10 @@ impl World<'_> {
 
 /// The folders into which cargo puts what it makes, and makes anew: `--target-dir x`, `CARGO_TARGET_DIR=x`.
 fn made_folders(command: &Command) -> impl Iterator<Item = &AbsPath> {
-    let files = command.files.iter().filter(|file| file.access == Access::Write && !file.redirection);
+    let files = command
+        .files
+        .iter()
+        .filter(|file| file.access == Access::Write && !file.redirection);
     let whole = command.program_name() == Some("cargo");
     files
         .filter(move |file| whole || file.variable)
@@ -256,7 +266,10 @@ fn rewritten(command: &Command) -> Vec<Named<'_>> {
         }
         _ => return Vec::new(),
     };
-    let dashes = rest.iter().position(|word| word.literal() == Some("--")).unwrap_or(rest.len());
+    let dashes = rest
+        .iter()
+        .position(|word| word.literal() == Some("--"))
+        .unwrap_or(rest.len());
     let (own, behind) = rest.split_at_checked(dashes).unwrap_or((rest, &[]));
     let has = |options: &[&str]| own.iter().filter_map(Word::literal).any(|text| options.contains(&text));
     if verb == "restore" && has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]) {

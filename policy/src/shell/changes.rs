@@ -75,10 +75,20 @@ pub(crate) fn changes_modules(command: &Command) -> bool {
         return false;
     }
     let words = || command.words.iter().skip(1).filter_map(Word::literal);
-    let flags = command.assignments.iter().filter(|assignment| assignment.name == "GOFLAGS");
-    let said = flags.filter_map(|flags| flags.value.literal()).flat_map(str::split_whitespace);
-    let is = |word: &str| word.strip_prefix('-').is_some_and(|word| matches!(word, "mod=mod" | "-mod=mod"));
-    let apart = words().zip(words().skip(1)).any(|(one, two)| matches!(one, "-mod" | "--mod") && two == "mod");
+    let flags = command
+        .assignments
+        .iter()
+        .filter(|assignment| assignment.name == "GOFLAGS");
+    let said = flags
+        .filter_map(|flags| flags.value.literal())
+        .flat_map(str::split_whitespace);
+    let is = |word: &str| {
+        word.strip_prefix('-')
+            .is_some_and(|word| matches!(word, "mod=mod" | "-mod=mod"))
+    };
+    let apart = words()
+        .zip(words().skip(1))
+        .any(|(one, two)| matches!(one, "-mod" | "--mod") && two == "mod");
     apart || words().chain(said).any(is)
 }
 
@@ -103,14 +113,20 @@ const IN_CONTAINER: &str = "(container)";
 
 /// Whether a program is one of the verbs of an entry.
 fn is_of(entry: &str, name: &str) -> bool {
-    CHANGES.get(entry).into_iter().flatten().any(|change| change.verbs.contains(&name))
+    CHANGES
+        .get(entry)
+        .into_iter()
+        .flatten()
+        .any(|change| change.verbs.contains(&name))
 }
 
 /// `sed -i`, `perl -pi -e`: among joined letters, up to one whose value is the rest of the word.
 fn is_edited_in_place(name: &str, words: &[Word]) -> bool {
     let valued = if name == "perl" { "CDEFIMemx" } else { "efl" };
     let texts = words.iter().skip(1).filter_map(Word::literal);
-    let mut options = texts.take_while(|text| *text != "--").filter_map(|text| text.strip_prefix('-'));
+    let mut options = texts
+        .take_while(|text| *text != "--")
+        .filter_map(|text| text.strip_prefix('-'));
     options.any(|letters| match letters.strip_prefix('-') {
         Some(long) => long.len() > 1 && "in-place".starts_with(long.split('=').next().unwrap_or(long)),
         None => letters.chars().take_while(|c| !valued.contains(*c)).any(|c| c == 'i'),
@@ -143,7 +159,11 @@ fn is_listed(words: &[Word]) -> bool {
         return false;
     };
     // `python manage.py makemigrations`, `php artisan make:model`.
-    let script = words.get(from).and_then(Word::literal).map(base_name).unwrap_or_default();
+    let script = words
+        .get(from)
+        .and_then(Word::literal)
+        .map(base_name)
+        .unwrap_or_default();
     let (name, from) = match SCRIPTS.contains(&script) && from == 1 {
         true => (script, 2),
         false => (name, from),
@@ -179,7 +199,9 @@ fn is_listed(words: &[Word]) -> bool {
                 None => one == verb || two == verb,
             }),
         };
-        let unknown = own.iter().any(|word| word.literal().is_none() && !is_list_of_packages(word));
+        let unknown = own
+            .iter()
+            .any(|word| word.literal().is_none() && !is_list_of_packages(word));
         (change.verbs.is_empty() || change.verbs.iter().any(named))
             && (change.only.is_empty() || unknown || given(change.only, own))
             && !given(change.unless, own)
@@ -193,7 +215,10 @@ fn is_list_of_packages(word: &Word) -> bool {
     let Word::Dynamic { source, .. } = word else {
         return false;
     };
-    let inner = source.trim_matches('"').strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let inner = source
+        .trim_matches('"')
+        .strip_prefix("$(")
+        .and_then(|rest| rest.strip_suffix(')'));
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '/' | '.' | '-' | '_' | '|' | '*');
     let Some(inner) = inner.filter(|inner| inner.chars().all(plain)) else {
         return false;

@@ -213,8 +213,25 @@ pub(super) fn option(command: &Command, inside: &dyn Fn(&str) -> bool) -> Option
 
 /// Options of `go run` with a value in the next word.
 const GO_VALUES: &[&str] = &[
-    "asmflags", "buildmode", "compiler", "covermode", "coverpkg", "exec", "gccgoflags", "gcflags", "installsuffix", "ldflags", "mod",
-    "modfile", "o", "overlay", "p", "pgo", "pkgdir", "tags", "toolexec",
+    "asmflags",
+    "buildmode",
+    "compiler",
+    "covermode",
+    "coverpkg",
+    "exec",
+    "gccgoflags",
+    "gcflags",
+    "installsuffix",
+    "ldflags",
+    "mod",
+    "modfile",
+    "o",
+    "overlay",
+    "p",
+    "pgo",
+    "pkgdir",
+    "tags",
+    "toolexec",
 ];
 
 /// A command without the option in front of its subcommand that says in which folder it works: `go -C x`, `yarn --cwd x`.
@@ -276,7 +293,11 @@ pub(super) fn handed(words: &[Word]) -> Option<Vec<Word>> {
         // `go run golang.org/x/tools/cmd/goimports@latest -w .`; of the project's own programs nobody knows what they do.
         "go" if is(1, "run") => {
             let mut at = 2;
-            while let Some(text) = words.get(at).and_then(Word::literal).filter(|text| text.starts_with('-')) {
+            while let Some(text) = words
+                .get(at)
+                .and_then(Word::literal)
+                .filter(|text| text.starts_with('-'))
+            {
                 let name = text.trim_start_matches('-');
                 at += if GO_VALUES.contains(&name) { 2 } else { 1 };
             }

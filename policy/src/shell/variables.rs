@@ -223,7 +223,12 @@ pub(super) fn runs_nothing<'w>(words: impl IntoIterator<Item = &'w Word>) -> boo
         Some("--") => None,
         text => Some(text.unwrap_or_default()),
     });
-    own.any(|text| matches!(text, "--version" | "--help" | "-V" | "-h" | "version" | "help" | "clean"))
+    own.any(|text| {
+        matches!(
+            text,
+            "--version" | "--help" | "-V" | "-h" | "version" | "help" | "clean"
+        )
+    })
 }
 
 fn is_python(program: &str) -> bool {
