@@ -467,7 +467,6 @@ fn in_a_terminal(label: &str) -> bool {
     }
 }
 
-/// Makes words that hold the marker unknown: something is put in its place.
 /// Whether a shell only reads the script at a place: behind `-n` and nothing else, and the name is surely no option, which
 /// could take that back.
 fn only_checks(call: &Call<'_>, at: usize) -> bool {
@@ -482,6 +481,7 @@ fn only_checks(call: &Call<'_>, at: usize) -> bool {
         })
 }
 
+/// Makes words that hold the marker unknown: something is put in its place.
 pub(super) fn replace(fields: &mut [Field], marker: &str) {
     if marker.is_empty() {
         return;
