@@ -25,6 +25,8 @@ const MOST_PLACES: usize = 64;
 enum Named<'a> {
     /// A file, a folder or a pattern, in the words of git.
     Spec(&'a str),
+    /// A word of git that may be a branch.
+    Branch(&'a str),
     /// The same in the words of another program.
     Text(&'a str),
     /// What a list says, or what is left out.
@@ -81,6 +83,11 @@ impl World<'_> {
             self.bases(analysis, index, command)
         };
         for named in named.into_iter().take(MOST_PLACES) {
+            if let Named::Branch(text) = named {
+                let about = |id: &RuleId| self.names_word(*id, text) && self.may_change(*id, program);
+                note(ids.iter().copied().find(about), &self.workspace.cwd);
+                continue;
+            }
             let places = match &bases {
                 Some(bases) => bases.iter().map(|base| self.place(base, named)).collect(),
                 None => vec![self.everything()],
@@ -122,7 +129,7 @@ impl World<'_> {
     fn place(&self, base: &AbsPath, named: Named<'_>) -> Place {
         let (text, top, literal, of_git) = match named {
             Named::Anything => return self.everything(),
-            Named::Text(text) => (text, false, false, false),
+            Named::Text(text) | Named::Branch(text) => (text, false, false, false),
             Named::Spec(text) => match Pathspec::read(text) {
                 None => return self.everything(),
                 Some(spec) => (spec.path, spec.top, spec.literal, true),
@@ -177,6 +184,18 @@ impl World<'_> {
         let above = folder.parent().unwrap_or_else(AbsPath::root);
         let in_it = || self.names_place_below(id, &above) && self.deny_meets(id, folder, &format!("{folder}/**"));
         self.deny_covers(id, folder) || in_it()
+    }
+
+    /// Whether the words of a rule begin with a word, which may be a branch as well: `git checkout src` of `Edit(src/**)`.
+    fn names_word(&self, id: RuleId, word: &str) -> bool {
+        let word = word.strip_prefix("./").unwrap_or(word);
+        let begins = |names: &String| {
+            names
+                .strip_prefix(word)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.path_rule(id)
+            .is_some_and(|rule| rule.pattern.first_names().any(|names| begins(&names)))
     }
 
     /// Whether a rule for any depth names something that, as the one meant most likely, lies right in the workspace's root or the
@@ -246,6 +265,15 @@ fn text_of(word: &Word) -> Option<&str> {
     }
 }
 
+/// Whether a word could be the name of a branch: it is no folder by its last letter, and no pattern.
+fn may_be_branch(text: &str) -> bool {
+    !matches!(text, "." | "..")
+        && !text.starts_with([':', '/', '~'])
+        && !text.starts_with("../")
+        && !text.ends_with('/')
+        && !text.contains(['*', '?', '['])
+}
+
 /// What a command rewrites, as it names it.
 fn rewritten(command: &Command) -> Vec<Named<'_>> {
     let Some(program) = command.program_name().filter(|name| rewriting::is_rewriter(name)) else {
@@ -286,7 +314,8 @@ fn rewritten(command: &Command) -> Vec<Named<'_>> {
             Some("-s" | "--source" | "--conflict") => drop(words.next()),
             Some(text) if text.starts_with("--pathspec-") => out.push(Named::Anything),
             Some(text) if text.starts_with('-') => {}
-            // A word of `checkout` may be a branch, too.
+            // The first word of `checkout` may be a branch, too.
+            Some(text) if verb == "checkout" && out.is_empty() && may_be_branch(text) => out.push(Named::Branch(text)),
             Some(text) => out.push(Named::Spec(text)),
             None => {}
         }
@@ -303,7 +332,7 @@ mod tests {
         let words: Vec<Word> = line.split(' ').map(|word| Word::Literal(word.to_owned())).collect();
         let command = Command::of_words(line.to_owned(), words);
         let text = |named: Named<'_>| match named {
-            Named::Spec(text) | Named::Text(text) => text.to_owned(),
+            Named::Spec(text) | Named::Text(text) | Named::Branch(text) => text.to_owned(),
             Named::Anything => "(anything)".to_owned(),
         };
         rewritten(&command).into_iter().map(text).collect()
