@@ -434,40 +434,6 @@ impl World<'_> {
             .min_by_key(exact_first)
     }
 
-    /// Whether a rule covers a command to which variables lend folders of the project: one that names them, or leaves free which
-    /// code of the project runs. A script that nobody may change is not what it could import.
-    fn covers_what_is_lent(&self, pattern: &crate::rule::TextPattern, command: &Command) -> bool {
-        let Some(searched) = command.lent_folders() else {
-            return true;
-        };
-        if texts::with_assignments(command)
-            .iter()
-            .any(|text| pattern.matches(text))
-        {
-            return true;
-        }
-        let guarded = |text: &str| {
-            let path = self.resolve(text);
-            path.is_none_or(|path| {
-                let ids = self.rules_on(&path);
-                self.narrowed(&path, &ids, super::files::verbs(Access::Write)).is_some()
-            })
-        };
-        let matches = |words: usize, folder: &str| pattern.matches(&texts::with_any_file(command, words, folder));
-        let free = match searched {
-            None | Some(shell::Chosen::Any) => true,
-            Some(shell::Chosen::Module(module)) => {
-                let path = module.replace('.', "/");
-                matches(2, "") && !guarded(&format!("{path}.py")) && !guarded(&format!("{path}/__main__.py"))
-            }
-            Some(shell::Chosen::Script(script)) => {
-                let folder = script.rfind('/').and_then(|end| script.get(..=end)).unwrap_or_default();
-                (matches(1, "") || matches(1, folder)) && !guarded(script)
-            }
-        };
-        free && !pattern.is_exact()
-    }
-
     /// What runs as somebody else is allowed only by a rule on the line that says so: `Bash(sudo systemctl status *)`.
     fn allowed_with_its_wrapper(&self, analysis: &Analysis, index: usize, command: &Command) -> Option<RuleId> {
         let label = command.seen_through.iter().rev().find_map(|context| match context {
@@ -504,13 +470,6 @@ impl World<'_> {
                     !matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
                 })
             })
-    }
-
-    /// Whether a rule covers a program whatever its words: `Bash(ip *)`, and not `Bash(ip netns exec *)`.
-    fn names_the_program_alone(&self, id: RuleId, command: &Command) -> bool {
-        let anything = texts::with_any_program(command, 1);
-        let rule = self.rule(id).map(|rule| &rule.matcher);
-        matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
     }
 
     /// Assignments or redirections alone.
