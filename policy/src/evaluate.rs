@@ -27,6 +27,7 @@ mod globs;
 mod handed;
 mod hosts;
 mod indirect;
+mod lent;
 mod listed;
 mod mentioned;
 mod mentioned_files;

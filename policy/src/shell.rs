@@ -9,6 +9,7 @@
 
 pub(crate) mod acts;
 mod analyse;
+pub(crate) mod builders;
 pub(crate) mod changes;
 mod class;
 mod commits;
@@ -32,6 +33,7 @@ mod own;
 mod programs;
 mod quote;
 mod reader;
+pub(crate) mod rewriting;
 mod scripts;
 mod sed;
 mod settings;
@@ -56,6 +58,7 @@ pub use analyse::analyse;
 pub(crate) use analyse::analyse_in;
 pub(crate) use class::{always_wraps, runs_scripts};
 pub(crate) use escapes::takes_script;
+pub(crate) use files::Pathspec;
 pub use hidden::visible;
 pub(crate) use hidden::{hides, is_confusable};
 pub(crate) use options::{given, recurses};
@@ -63,6 +66,7 @@ pub use quote::quote;
 pub use signs::Signs;
 pub use sockets::Socket;
 pub(crate) use targets::left_again;
+pub(crate) use variables::Chosen;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -249,6 +253,8 @@ impl Command {
     #[must_use]
     pub fn assignments_harmless(&self) -> bool {
         let reads = matches!(self.program(), Some("read" | "mapfile" | "readarray"));
+        let lent = self.assignments.iter().any(|assignment| assignment.below);
+        let runs_nothing = lent && variables::runs_nothing(&self.words);
         self.assignments.iter().all(|assignment| {
             let value = assignment.value.literal();
             let setting = variables::Setting {
@@ -259,10 +265,24 @@ impl Command {
                 } else {
                     &self.words
                 },
+                runs_nothing,
                 below: assignment.below,
             };
             variables::is_harmless_as(&setting) || (reads && assignment.name == "IFS" && value.is_some())
         })
+    }
+
+    /// Whether folders of the project are lent to it by a variable, as what it runs is code of the project anyway; and, where
+    /// it looks for code in them, which script a rule has to leave free.
+    #[must_use]
+    pub(crate) fn lent_folders(&self) -> Option<Option<variables::Chosen<'_>>> {
+        let lends = |own: &&Assignment| own.below && variables::lends(&own.name);
+        let mut lent = self.assignments.iter().filter(lends);
+        let first = lent.next()?;
+        let searched = std::iter::once(first)
+            .chain(lent)
+            .any(|assignment| variables::is_search_path(&assignment.name));
+        Some(searched.then(|| variables::chosen(&self.words)))
     }
 
     /// The folder that `git -C` names, if it names one; `Some(None)` if it is not certain.
@@ -379,6 +399,8 @@ pub struct Assignment {
     pub value: Word,
     /// Whether the value names folders below the working directory and nothing else.
     pub below: bool,
+    /// Of a variable that names folders all texts that its value may be, where it is no literal and they are known.
+    pub texts: Vec<String>,
 }
 
 /// How a command was reached.
@@ -419,6 +441,8 @@ pub struct FileAccess {
     pub access: Access,
     /// By a redirection, rather than as an operand.
     pub redirection: bool,
+    /// By a variable that is set for the command: `CARGO_TARGET_DIR=x cargo build`.
+    pub variable: bool,
     /// Folders that the path, as it is written, enters and leaves again by `..`: where one of them is a link, the path does
     /// not lead where its words say. `None` if they are too many to follow, so that it can lead anywhere.
     pub through: Option<Vec<AbsPath>>,

@@ -9,7 +9,7 @@
 //!
 //! It says nothing about the folder itself, which is judged as a path like any other.
 
-use std::collections::BTreeSet;
+use std::{cell::LazyCell, collections::BTreeSet};
 
 use crate::{
     AbsPath, Effect,
@@ -19,7 +19,7 @@ use crate::{
     protected,
     rule::{Matcher, PathVerb},
     ruleset::RuleId,
-    shell::{Access, Command, FileAccess, FileTarget, Word},
+    shell::{Access, Command, FileAccess, FileTarget, acts},
 };
 
 use super::{
@@ -81,19 +81,22 @@ enum Met {
     Perhaps,
 }
 
-/// Whether an access of a command is to all that lies below, without naming it.
-fn takes_all(command: &Command, access: &FileAccess) -> bool {
-    match access.access {
+/// Whether an access of a command is to all that lies below, without naming it. The words are looked through once, however many
+/// accesses there are.
+fn takes_all(command: &Command) -> impl Fn(&FileAccess) -> bool {
+    let removes = LazyCell::new(|| moves(command) || command.program_name() == Some("rsync"));
+    let changes = LazyCell::new(|| changes_whole_trees(command));
+    move |access| match access.access {
         Access::DeleteTree => true,
-        Access::Delete => moves(command) || command.program_name() == Some("rsync"),
-        Access::Write => !access.redirection && changes_whole_trees(command),
+        Access::Delete => *removes,
+        Access::Write => !access.redirection && *changes,
         Access::Read => false,
     }
 }
 
 /// Whether a command moves files.
 pub(super) fn moves(command: &Command) -> bool {
-    let git = || command.words.get(1).and_then(Word::literal) == Some("mv");
+    let git = || acts::git_verb(command).is_some_and(|(verb, _)| verb == "mv");
     match command.program_name() {
         Some("mv" | "gmv") => true,
         Some("git") => git(),
@@ -104,10 +107,8 @@ pub(super) fn moves(command: &Command) -> bool {
 /// The folders that a command changes with all that lies below: of these the host says which names stand there.
 pub(super) fn wanted(command: &Command) -> Vec<Wanted> {
     let found_by_name = is_search_with_tests(command);
-    let taken = command
-        .files
-        .iter()
-        .filter(|access| !found_by_name && takes_all(command, access));
+    let takes = takes_all(command);
+    let taken = command.files.iter().filter(|access| !found_by_name && takes(access));
     taken
         .filter_map(|access| match &access.target {
             FileTarget::Path(folder) | FileTarget::Pattern { folder, .. } => Some(Wanted {
@@ -124,8 +125,9 @@ impl World<'_> {
     pub(super) fn judge_taken_along(&self, command: &Command) -> Vec<Part> {
         let mut steps = 0;
         let mut parts = Vec::new();
+        let takes = takes_all(command);
         for access in self.accesses(command) {
-            if takes_all(command, &access) {
+            if takes(&access) {
                 parts.extend(self.judge_all_below(&access.target, access.access, &mut steps));
             }
         }

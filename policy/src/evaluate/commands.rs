@@ -153,7 +153,7 @@ impl World<'_> {
             };
             (part, Reach::Nothing)
         } else if self.request.mode == Mode::Plan
-            && (shell::changes::changes_files(command) || rewrites::changes_in_container(command))
+            && (shell::changes::changes_files(command) || rewrites::changes_in_container(analysis, index, command))
         {
             // Whatever a rule says, as for files that a command names.
             let what = "it changes files of the work tree";
@@ -208,6 +208,7 @@ impl World<'_> {
             self.allow_or_mode(analysis, index, command, subject)
         };
         parts.push(own.through(&seen));
+        let moves = below::moves(command);
         let (mut patterns, mut unknown) = (HashSet::new(), HashSet::new());
         for access in self.accesses(command) {
             // Thousands of words may be one pattern.
@@ -247,7 +248,7 @@ impl World<'_> {
                     .unwrap_or_else(|| self.judge_unknown(source, access.access, cover)),
             };
             // What is moved is gone from its place and not lost.
-            let moved = access.access == Access::Delete && below::moves(command);
+            let moved = access.access == Access::Delete && moves;
             let part = if moved { part.guarded(None) } else { part };
             parts.push(part.through(&seen));
         }
@@ -268,7 +269,7 @@ impl World<'_> {
         parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
-        let rewritten = self.judge_rewritten_folders(command);
+        let rewritten = self.judge_rewritten_folders(analysis, index, command);
         parts.extend(rewritten.into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_mounts(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_tree_change(command).map(|part| part.through(&seen)));
@@ -432,6 +433,7 @@ impl World<'_> {
                         && (pattern.is_exact() || !escapes)
                         && !pattern.is_everything()
                         && narrow.iter().any(|text| pattern.matches(text))
+                        && self.covers_what_is_lent(pattern, command)
                 })
             })
             .filter(|id| self.is_suspended(*id) == suspended)
@@ -474,13 +476,6 @@ impl World<'_> {
                     !matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
                 })
             })
-    }
-
-    /// Whether a rule covers a program whatever its words: `Bash(ip *)`, and not `Bash(ip netns exec *)`.
-    fn names_the_program_alone(&self, id: RuleId, command: &Command) -> bool {
-        let anything = texts::with_any_program(command, 1);
-        let rule = self.rule(id).map(|rule| &rule.matcher);
-        matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
     }
 
     /// Assignments or redirections alone.
@@ -640,7 +635,9 @@ impl World<'_> {
             Reach::Wildcard(id) if !access.redirection => {
                 let covered = match access.access {
                     Access::Read => inside || matches!(access.target, FileTarget::Unknown(_)),
-                    Access::Write => inside && (SHAPERS.contains(&program) || command.writes_products()),
+                    Access::Write => {
+                        inside && (access.variable || SHAPERS.contains(&program) || command.writes_products())
+                    }
                     Access::Delete | Access::DeleteTree => inside,
                 };
                 if covered { Cover::Rule(id) } else { Cover::None }

@@ -193,8 +193,7 @@ fn all_narrow(command: &Command) -> Vec<String> {
     let mut out = Vec::new();
     if !command.assignments.is_empty() {
         // A rule may name the assignments itself.
-        let front = assignments(command);
-        out.extend(plain.iter().map(|text| format!("{front}{text}")));
+        out.extend(with_assignments(command));
     }
     if command.assignments_harmless() {
         out.extend(plain);
@@ -207,6 +206,21 @@ pub(super) fn with_any_program(command: &Command, words: usize) -> String {
     let mut line = canonical(command.words.get(..words).unwrap_or_default());
     line.push_str(" \u{1}any");
     line
+}
+
+/// The first words of a command, with a file of a folder behind them that nobody has.
+pub(super) fn with_any_file(command: &Command, words: usize, folder: &str) -> String {
+    let line = canonical(command.words.get(..words).unwrap_or_default());
+    format!("{line} {folder}\u{1}any")
+}
+
+/// The texts by which a rule may name a command together with its assignments.
+pub(super) fn with_assignments(command: &Command) -> Vec<String> {
+    let front = assignments(command);
+    [command.text.clone(), canonical(&command.words)]
+        .iter()
+        .map(|text| format!("{front}{text}"))
+        .collect()
 }
 
 /// Most spellings without options in front of which the options behind operands are looked at, too.
@@ -560,6 +574,7 @@ mod tests {
                     name: (*name).to_owned(),
                     value: Word::Literal((*value).to_owned()),
                     below: false,
+                    texts: Vec::new(),
                 })
                 .collect(),
             ..Command::of_words(text.to_owned(), words)

@@ -55,6 +55,7 @@ impl World<'_> {
                 target: FileTarget::Unknown(FOUND.to_owned()),
                 access: Access::Delete,
                 redirection: false,
+                variable: false,
                 through: Some(Vec::new()),
             }));
         }
@@ -74,6 +75,7 @@ impl World<'_> {
                 target: FileTarget::Unknown("names from the input".to_owned()),
                 access: Access::Read,
                 redirection: false,
+                variable: false,
                 through: Some(Vec::new()),
             });
         }

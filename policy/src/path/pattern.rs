@@ -291,6 +291,15 @@ impl PathPattern {
         self.readings().map(names).filter(|names| !names.is_empty())
     }
 
+    /// The names with which it ends; `None` where one of them is not certain.
+    pub(crate) fn last_names(&self) -> Option<Vec<String>> {
+        let name = |reading: Reading<'_>| {
+            let last = reading.segments().last()?;
+            (!last.contains(['*', '?', '[', '\\'])).then(|| last.to_owned())
+        };
+        self.readings().map(name).collect()
+    }
+
     /// Whether it covers a path. A folder covers what lies below it.
     #[must_use]
     pub fn matches(&self, path: &AbsPath, anchors: &Anchors) -> bool {

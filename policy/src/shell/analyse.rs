@@ -8,6 +8,7 @@ mod builtins;
 mod call;
 mod effects;
 mod foreign;
+mod lent;
 mod nested;
 mod told;
 mod wrapped;
@@ -60,6 +61,7 @@ pub(super) fn analyse_counted(
         plain: false,
         with_hashes: Vec::new(),
         redefines_git: false,
+        defined: std::collections::BTreeSet::new(),
         traps_move: false,
         input_is_changed: false,
         in_front: false,
@@ -77,6 +79,7 @@ pub(super) fn analyse_counted(
         // What a reader takes the line for: a rule that denies it holds, too.
         walk.whole(&hidden::cleaned(line));
     }
+    walk.take_back_lent();
     if walk.redefines_git {
         for index in walk.with_hashes {
             if let Some(command) = walk.analysis.commands.get_mut(index) {
@@ -116,6 +119,8 @@ struct Walk<'a> {
     with_hashes: Vec<usize>,
     /// `git` may be a function by then, and print anything.
     redefines_git: bool,
+    /// Names that are functions somewhere on the line, whichever way is taken.
+    defined: std::collections::BTreeSet<String>,
     /// A trap changes the folder, whenever it runs.
     traps_move: bool,
     /// The input of the shell itself is another by then: `exec < list`.
@@ -481,6 +486,7 @@ impl Walk<'_> {
 
     fn function(&mut self, name: &str, body: &Node, state: &mut State) -> Read<()> {
         self.redefines_git |= name == "git";
+        self.defined.insert(name.to_owned());
         if builtins::is_meaningful(name) {
             self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
         }
@@ -508,25 +514,13 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a value names only folders below the directory where the line begins, and the line wrote nothing there before.
-    fn is_below(&self, value: &Value, state: &State) -> bool {
-        let places = value.exact && !value.choices.is_empty();
-        let plain = |text: &expand::Text| !text.glob && state.all_below(&text.text, &self.context.cwd);
-        let writes = |file: &FileAccess| file.access != Access::Read;
-        places
-            && value.choices.iter().all(plain)
-            && !self
-                .analysis
-                .commands
-                .iter()
-                .any(|command| command.files.iter().any(writes))
-    }
-
     fn simple(&mut self, simple: &Simple, redirects: &[Redirect], state: State, stdin: &Stdin) -> Read<Ways> {
         let fields = expand::expand_all(&simple.words, &state, self.context, &mut self.budget)?;
         // Assignments see those before them.
         let mut with = state.clone();
         let mut assignments = Vec::new();
+        let runs_nothing =
+            !simple.assignments.is_empty() && variables::runs_nothing(fields.iter().map(|field| &field.word));
         for raw in &simple.assignments {
             self.budget.spend(1)?;
             // Splits what these read into variables that are not known anyway, and nothing else.
@@ -547,6 +541,7 @@ impl Walk<'_> {
                 name: &raw.name,
                 value: word.literal(),
                 words: &called,
+                runs_nothing,
                 below,
             };
             let tame = !fields.is_empty() && !raw.partial && variables::is_harmless_as(&setting);
@@ -569,6 +564,10 @@ impl Walk<'_> {
                     word
                 },
                 below,
+                texts: match value.exact && variables::lends(&raw.name) && value.choices.iter().all(|own| !own.glob) {
+                    true => value.choices.iter().map(|own| own.text.clone()).collect(),
+                    false => Vec::new(),
+                },
             });
             with.set(&raw.name, value, &mut self.budget)?;
         }

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use super::{Command, Word, acts, class::base_name, data, executing, inert, wrappers};
+use super::{Command, Word, acts, class::base_name, data, executing, inert};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,41 +65,72 @@ pub(crate) fn changes_files(command: &Command) -> bool {
     acts::changes_work_tree(command)
         || brings_files(command)
         || is_listed(&command.words)
+        || changes_modules(command)
         || executing::handed(&command.words).is_some_and(|words| is_listed(&words))
 }
 
-/// Programs that change the files they are given, where no table is asked because they run in a container.
-const CHANGERS: &[&str] = &[
-    "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "rsync", "tee", "touch",
-    "truncate",
-];
+/// Whether go writes `go.mod` and `go.sum` as it builds: `-mod=mod`, also in `GOFLAGS`.
+pub(crate) fn changes_modules(command: &Command) -> bool {
+    if command.program_name() != Some("go") {
+        return false;
+    }
+    let words = || command.words.iter().skip(1).filter_map(Word::literal);
+    let flags = command
+        .assignments
+        .iter()
+        .filter(|assignment| assignment.name == "GOFLAGS");
+    let said = flags
+        .filter_map(|flags| flags.value.literal())
+        .flat_map(str::split_whitespace);
+    let is = |word: &str| {
+        word.strip_prefix('-')
+            .is_some_and(|word| matches!(word, "mod=mod" | "-mod=mod"))
+    };
+    let apart = words()
+        .zip(words().skip(1))
+        .any(|(one, two)| matches!(one, "-mod" | "--mod") && two == "mod");
+    apart || words().chain(said).any(is)
+}
 
-/// Whether what a command runs in a container is known to change files there: those of the project, where the container has
-/// its folders.
-pub(crate) fn changes_in_container(command: &Command) -> bool {
+/// Whether a command that runs in a container is known to change files there: those of the project, where the container has its
+/// folders.
+pub(crate) fn changes_there(command: &Command) -> bool {
     let Some(name) = command.program_name() else {
         return false;
     };
-    let Some((wrapper, start)) = wrappers::resolve(name, &command.words).filter(|(wrapper, _)| wrapper.remote) else {
-        return false;
+    let here = Command {
+        remote: false,
+        ..command.clone()
     };
-    let program = wrappers::unwrap(wrapper, &command.words, start).program;
-    let Some(inner) = program.and_then(|program| command.words.get(program..)) else {
-        return false;
-    };
-    let name = inner.first().and_then(Word::literal).map(base_name).unwrap_or_default();
-    let in_place = || matches!(name, "sed" | "perl") && is_edited_in_place(inner);
-    CHANGERS.contains(&name)
-        || in_place()
-        || is_listed(inner)
-        || executing::handed(inner).is_some_and(|words| is_listed(&words))
+    CHANGES.contains_key(IN_CONTAINER) && is_of(IN_CONTAINER, name)
+        || matches!(name, "sed" | "perl") && is_edited_in_place(name, &command.words)
+        || name == "find" && command.words.iter().any(|word| word.literal() == Some("-delete"))
+        || changes_files(&here)
 }
 
-/// `sed -i`, `perl -pi -e`.
-fn is_edited_in_place(words: &[Word]) -> bool {
+/// The entry of programs that change the files they are given: where they run here the tables of files say so.
+const IN_CONTAINER: &str = "(container)";
+
+/// Whether a program is one of the verbs of an entry.
+fn is_of(entry: &str, name: &str) -> bool {
+    CHANGES
+        .get(entry)
+        .into_iter()
+        .flatten()
+        .any(|change| change.verbs.contains(&name))
+}
+
+/// `sed -i`, `perl -pi -e`: among joined letters, up to one whose value is the rest of the word.
+fn is_edited_in_place(name: &str, words: &[Word]) -> bool {
+    let valued = if name == "perl" { "CDEFIMemx" } else { "efl" };
     let texts = words.iter().skip(1).filter_map(Word::literal);
-    let mut options = texts.filter_map(|text| text.strip_prefix('-'));
-    options.any(|letters| letters.starts_with("-in-place") || (!letters.starts_with('-') && letters.contains('i')))
+    let mut options = texts
+        .take_while(|text| *text != "--")
+        .filter_map(|text| text.strip_prefix('-'));
+    options.any(|letters| match letters.strip_prefix('-') {
+        Some(long) => long.len() > 1 && "in-place".starts_with(long.split('=').next().unwrap_or(long)),
+        None => letters.chars().take_while(|c| !valued.contains(*c)).any(|c| c == 'i'),
+    })
 }
 
 /// `docker cp web:/x a`, `aws s3 cp s3://x a`: the last operand is a place here.
@@ -118,9 +149,24 @@ fn is_elsewhere(text: &str) -> bool {
     text == "-" || text.contains("://") || text.split_once(':').is_some_and(named)
 }
 
+/// Scripts that many projects have under the same name, as programs of their own.
+const SCRIPTS: &[&str] = &["artisan", "manage.py"];
+
 fn is_listed(words: &[Word]) -> bool {
+    let trimmed = executing::without_folder(words);
+    let words = trimmed.as_deref().unwrap_or(words);
     let Some((name, from)) = executing::behind_module(words) else {
         return false;
+    };
+    // `python manage.py makemigrations`, `php artisan make:model`.
+    let script = words
+        .get(from)
+        .and_then(Word::literal)
+        .map(base_name)
+        .unwrap_or_default();
+    let (name, from) = match SCRIPTS.contains(&script) && from == 1 {
+        true => (script, 2),
+        false => (name, from),
     };
     let Some(changes) = CHANGES.get(name) else {
         return false;
@@ -134,7 +180,10 @@ fn is_listed(words: &[Word]) -> bool {
         words.iter().filter_map(Word::literal).any(|text| {
             let option = text.split('=').next().unwrap_or(text);
             // Long options of go have one dash.
-            list.contains(&option) || list.contains(&text) || (name != "go" && is_among_letters(list, text))
+            list.contains(&option)
+                || list.contains(&text)
+                || text.strip_prefix('-').is_some_and(|rest| list.contains(&rest))
+                || (name != "go" && is_among_letters(list, text))
         })
     };
     if given(&["--help"], own) {
@@ -144,15 +193,42 @@ fn is_listed(words: &[Word]) -> bool {
     let meant = |change: &&&'static Change| {
         let named = |verb: &&str| match *verb {
             "-" => verbs.is_empty(),
-            verb => verbs.iter().any(|(one, two)| one == verb || two == verb),
+            verb => verbs.iter().any(|(one, two)| match verb.strip_suffix("+*") {
+                // With an operand, whatever it is.
+                Some(verb) => one == verb && two.len() > verb.len() + 1,
+                None => one == verb || two == verb,
+            }),
         };
-        let unknown = own.iter().any(|word| word.literal().is_none());
+        let unknown = own
+            .iter()
+            .any(|word| word.literal().is_none() && !is_list_of_packages(word));
         (change.verbs.is_empty() || change.verbs.iter().any(named))
             && (change.only.is_empty() || unknown || given(change.only, own))
             && !given(change.unless, own)
             && !given(change.behind, behind)
     };
     changes.iter().any(|change| meant(&change))
+}
+
+/// `$(go list ./... | grep -v x)`: what it prints are names of packages, and no option.
+fn is_list_of_packages(word: &Word) -> bool {
+    let Word::Dynamic { source, .. } = word else {
+        return false;
+    };
+    let inner = source
+        .trim_matches('"')
+        .strip_prefix("$(")
+        .and_then(|rest| rest.strip_suffix(')'));
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '/' | '.' | '-' | '_' | '|' | '*');
+    let Some(inner) = inner.filter(|inner| inner.chars().all(plain)) else {
+        return false;
+    };
+    let mut stages = inner.split('|').map(str::trim);
+    let lists = stages.next().is_some_and(|first| {
+        let mut words = first.split_whitespace();
+        words.next() == Some("go") && words.next() == Some("list") && words.all(|word| !word.starts_with('-'))
+    });
+    lists && stages.all(|stage| stage.starts_with("grep "))
 }
 
 /// Whether a short option of a list stands among joined letters: `-i` in `-ri`.
@@ -227,6 +303,17 @@ mod tests {
             "npx rimraf dist",
             "python -m venv x",
             "go test -c",
+            "go build -mod=mod ./...",
+            "go build -mod mod ./...",
+            "GOFLAGS=-mod=mod go build ./...",
+            "go -C sub run golang.org/x/tools/cmd/goimports -w .",
+            "go run -tags x golang.org/x/tools/cmd/goimports@latest -w .",
+            "yarn --cwd x workspace y add z",
+            "yarn --cwd=x add z",
+            "uv version 1.2.3",
+            "uv version --bump minor",
+            "python manage.py makemigrations",
+            "go test $X",
         ] {
             assert!(
                 first(line)
@@ -269,6 +356,12 @@ mod tests {
             "yarn workspace x test",
             "git reset --soft HEAD~1",
             "git apply --check x",
+            "go test $(go list ./... | grep -v e2e)",
+            "go build -mod=readonly ./...",
+            "uv version",
+            "uv version --short",
+            "python manage.py runserver",
+            "go -C sub test ./...",
         ] {
             assert!(!first(line), "{line}");
         }

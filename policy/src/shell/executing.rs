@@ -211,9 +211,51 @@ pub(super) fn option(command: &Command, inside: &dyn Fn(&str) -> bool) -> Option
     own.or_else(|| option_among(&handed(&command.words)?, inside))
 }
 
+/// Options of `go run` with a value in the next word.
+const GO_VALUES: &[&str] = &[
+    "asmflags",
+    "buildmode",
+    "compiler",
+    "covermode",
+    "coverpkg",
+    "exec",
+    "gccgoflags",
+    "gcflags",
+    "installsuffix",
+    "ldflags",
+    "mod",
+    "modfile",
+    "o",
+    "overlay",
+    "p",
+    "pgo",
+    "pkgdir",
+    "tags",
+    "toolexec",
+];
+
+/// A command without the option in front of its subcommand that says in which folder it works: `go -C x`, `yarn --cwd x`.
+pub(super) fn without_folder(words: &[Word]) -> Option<Vec<Word>> {
+    let option = match base_name(words.first()?.literal()?) {
+        "go" => "-C",
+        "yarn" => "--cwd",
+        _ => return None,
+    };
+    let first = words.get(1)?.literal()?;
+    let from = match first.strip_prefix(option)? {
+        "" => 3,
+        rest if rest.starts_with('=') => 2,
+        _ => return None,
+    };
+    let rest = words.get(from..)?.iter().cloned();
+    Some(words.first().cloned().into_iter().chain(rest).collect())
+}
+
 /// The command that a program runs with words of its own line: what stands behind `--` of `cmake --build` is for make, of
 /// `gh repo clone` for git, and what `npx` runs takes the words behind its name.
 pub(super) fn handed(words: &[Word]) -> Option<Vec<Word>> {
+    let trimmed = without_folder(words);
+    let words = trimmed.as_deref().unwrap_or(words);
     let is = |at: usize, text: &str| words.get(at).and_then(Word::literal) == Some(text);
     let behind = || {
         let dashes = words.iter().position(|word| word.literal() == Some("--"))?;
@@ -250,11 +292,15 @@ pub(super) fn handed(words: &[Word]) -> Option<Vec<Word>> {
         "go" if is(1, "tool") => tool(2),
         // `go run golang.org/x/tools/cmd/goimports@latest -w .`; of the project's own programs nobody knows what they do.
         "go" if is(1, "run") => {
-            let at = words
-                .iter()
-                .skip(2)
-                .position(|word| word.literal().is_none_or(|text| !text.starts_with('-')))?
-                + 2;
+            let mut at = 2;
+            while let Some(text) = words
+                .get(at)
+                .and_then(Word::literal)
+                .filter(|text| text.starts_with('-'))
+            {
+                let name = text.trim_start_matches('-');
+                at += if GO_VALUES.contains(&name) { 2 } else { 1 };
+            }
             let module = words.get(at)?.literal()?;
             let path = module.split('@').next().unwrap_or(module);
             let version = |name: &&str| name.strip_prefix('v').is_none_or(|rest| rest.parse::<u32>().is_err());
@@ -419,7 +465,9 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
                         .unwrap_or_default(),
                 );
             }
-            let (_, value) = joined.iter().find(|(name, _)| at == 0 && name == option)?;
+            // They are looked through once, not for each word.
+            let own: &[(String, String)] = if at == 0 { &joined } else { &[] };
+            let (_, value) = own.iter().find(|(name, _)| name == option)?;
             Some(value.as_str())
         };
         let runs =

@@ -5,12 +5,15 @@ mod git;
 mod network;
 mod special;
 
+pub(crate) use git::Pathspec;
+
 use super::{
-    Access, FileAccess, Word, escapes, executing,
+    Access, Assignment, FileAccess, Word, escapes, executing,
     expand::{Field, State},
     options::{self, Attached, Parsed},
     programs::{self, Known, Program, Shape},
     targets::Files,
+    variables,
 };
 
 /// Files and hosts of a command.
@@ -55,6 +58,45 @@ pub(super) fn touched(name: &str, arguments: &[Field], state: &State) -> Touched
         files: call.files.found,
         urls: call.urls,
     }
+}
+
+/// Most folders of a list in a variable that are looked at.
+const MOST_FOLDERS: usize = 256;
+
+/// The folders that variables name which are set for a command, as it uses them: `CARGO_TARGET_DIR=x cargo build`.
+pub(super) fn of_variables(assignments: &[Assignment], words: &[Word], state: &State) -> Vec<FileAccess> {
+    let mut files = Files::new(state);
+    files.variable = true;
+    for assignment in assignments {
+        let value = assignment.value.literal();
+        let Some(access) = variables::folder_access(&assignment.name, value, words) else {
+            continue;
+        };
+        let lists: Vec<&str> = match &assignment.value {
+            Word::Literal(list) => vec![list],
+            Word::Dynamic { source, .. } => {
+                if assignment.texts.is_empty() {
+                    files.unknown(source, access);
+                }
+                assignment.texts.iter().map(String::as_str).collect()
+            }
+        };
+        for list in lists {
+            if access != Access::Read {
+                files.name(list, access);
+                continue;
+            }
+            let mut folders = list.split(':');
+            for folder in folders.by_ref().take(MOST_FOLDERS) {
+                // An empty one is the working directory.
+                files.name(if folder.is_empty() { "." } else { folder }, access);
+            }
+            if folders.next().is_some() {
+                files.unknown(list, access);
+            }
+        }
+    }
+    files.found
 }
 
 /// A command whose files are being collected.

@@ -12,6 +12,7 @@ const VALUED: &[&str] = &[
     "--super-prefix",
     "--config-env",
     "--attr-source",
+    "--shallow-file",
 ];
 
 /// A git command, split.
@@ -84,10 +85,11 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
         "--work-tree",
         "--super-prefix",
     ];
+    let harmless = split.globals.contains(&"-c") && only_harmless_settings(words, &split);
     if let Some(found) = split
         .globals
         .iter()
-        .filter(|option| **option != "-c" || !only_harmless_settings(words, &split))
+        .filter(|option| **option != "-c" || !harmless)
         .find(|option| global.contains(option) || option.starts_with("-c"))
     {
         return Some((*found).to_owned());

@@ -15,6 +15,7 @@ pub(super) struct Files<'a> {
     /// Where relative names start, instead of the working directory: `tar -C`, `git -C`.
     pub(super) base: Option<Field>,
     pub(super) redirection: bool,
+    pub(super) variable: bool,
     pub(super) found: Vec<FileAccess>,
 }
 
@@ -24,6 +25,7 @@ impl<'a> Files<'a> {
             state,
             base: None,
             redirection: false,
+            variable: false,
             found: Vec::new(),
         }
     }
@@ -43,6 +45,7 @@ impl<'a> Files<'a> {
             target,
             access,
             redirection: self.redirection,
+            variable: self.variable,
             through,
         });
     }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{
-    Word,
+    Access, Word,
     class::base_name,
     data::{self, ByName},
 };
@@ -25,6 +25,16 @@ enum Effect {
     Neither,
 }
 
+/// What a program does with a folder that a variable names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Use {
+    /// It looks for code there.
+    Read,
+    /// It puts there what it makes.
+    Written,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -39,6 +49,11 @@ struct Raw {
     /// Programs that run the project's own code anyway: for them a folder below the working directory is harmless.
     #[serde(default)]
     below_for: String,
+    /// What these programs do with the folders.
+    folder: Option<Use>,
+    /// Subcommands of them that remove the folder.
+    #[serde(default)]
+    removed_by: String,
     /// For people only.
     #[cfg_attr(not(test), expect(dead_code, reason = "a remark for readers of the file"))]
     why: String,
@@ -57,6 +72,8 @@ struct Tame {
     whole: &'static [&'static str],
     words: &'static [&'static str],
     below_for: &'static [&'static str],
+    folder: Option<Use>,
+    removed_by: &'static [&'static str],
 }
 
 struct Table {
@@ -80,6 +97,8 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
             whole: data::words(&raw.harmless_as),
             words: data::words(&raw.harmless_words),
             below_for: data::words(&raw.below_for),
+            folder: raw.folder,
+            removed_by: data::words(&raw.removed_by),
         });
         if !(values.whole.is_empty() && values.words.is_empty() && values.below_for.is_empty()) {
             tame.extend(data::words(&raw.names).iter().map(|name| (*name, values)));
@@ -140,8 +159,10 @@ pub(super) struct Setting<'a> {
     pub(super) name: &'a str,
     /// Its value, if it is certain.
     pub(super) value: Option<&'a str>,
-    /// The words of the command; none where its name may mean something else, such as a function.
+    /// The words of the command, at least the first three; none where its name may mean something else, such as a function.
     pub(super) words: &'a [Word],
+    /// Whether the command only says something about itself, or removes what it made: [`runs_nothing`].
+    pub(super) runs_nothing: bool,
     /// Whether the value names folders below the working directory and nothing else.
     pub(super) below: bool,
 }
@@ -149,7 +170,7 @@ pub(super) struct Setting<'a> {
 /// Whether an allow for a command also holds with this variable set to this value: `GIT_EDITOR=true`.
 pub(super) fn is_harmless_as(setting: &Setting<'_>) -> bool {
     let tame = VARIABLES.tame.find(setting.name);
-    if setting.below && tame.is_some_and(|tame| runs_project_code(tame.below_for, setting.words)) {
+    if setting.below && tame.is_some_and(|tame| is_lent(tame, setting.words, setting.runs_nothing)) {
         return true;
     }
     let Some(value) = setting.value else {
@@ -158,6 +179,94 @@ pub(super) fn is_harmless_as(setting: &Setting<'_>) -> bool {
     is_harmless(setting.name)
         || tame
             .is_some_and(|tame| tame.whole.iter().any(|form| is_of_form(form, value)) || consists_of(tame.words, value))
+}
+
+fn is_lent(tame: &Tame, words: &[Word], runs_nothing: bool) -> bool {
+    let own = || words.first().and_then(Word::literal).is_some_and(is_python) && runner_behind(words).is_none();
+    (!runs_nothing || own()) && runs_project_code(tame.below_for, words)
+}
+
+/// What the folders of a variable are for the program that gets it; `None` if they are nothing to it, or the value names none.
+pub(super) fn folder_access(name: &str, value: Option<&str>, words: &[Word]) -> Option<Access> {
+    let tame = VARIABLES.tame.find(name)?;
+    let program = words.first()?.literal().map(base_name)?;
+    let known = tame.below_for.contains(&program);
+    let free = value.is_some_and(|value| tame.whole.iter().any(|form| is_of_form(form, value)));
+    let uses = tame.folder.filter(|_| known && !free)?;
+    // A word that is not certain may be any subcommand.
+    let removes = |word: &Word| word.literal().is_none_or(|word| tame.removed_by.contains(&word));
+    let mut verbs = words.iter().skip(1).take(MOST_VERB_WORDS);
+    Some(match uses {
+        Use::Read => Access::Read,
+        Use::Written if !tame.removed_by.is_empty() && verbs.any(removes) => Access::DeleteTree,
+        Use::Written => Access::Write,
+    })
+}
+
+/// Whether a variable can lend folders of the project to a program.
+pub(super) fn lends(name: &str) -> bool {
+    VARIABLES.tame.find(name).is_some_and(|tame| tame.folder.is_some())
+}
+
+/// Whether a variable names folders in which the program looks for code.
+pub(super) fn is_search_path(name: &str) -> bool {
+    let tame = VARIABLES.tame.find(name);
+    tame.is_some_and(|tame| tame.folder == Some(Use::Read))
+}
+
+/// Most words in which a subcommand that removes is looked for; behind them any counts as one.
+const MOST_VERB_WORDS: usize = 64;
+
+/// Whether a command only says something about itself, or removes what was made: it runs no code of the project.
+pub(super) fn runs_nothing<'w>(words: impl IntoIterator<Item = &'w Word>) -> bool {
+    let mut own = words.into_iter().skip(1).map_while(|word| match word.literal() {
+        Some("--") => None,
+        text => Some(text.unwrap_or_default()),
+    });
+    own.any(|text| {
+        matches!(
+            text,
+            "--version" | "--help" | "-V" | "-h" | "version" | "help" | "clean"
+        )
+    })
+}
+
+fn is_python(program: &str) -> bool {
+    matches!(base_name(program), "python" | "python3")
+}
+
+/// The module that python is told to run, where that is a program of [`RUNNERS`].
+fn runner_behind(words: &[Word]) -> Option<&str> {
+    let module = words.get(2)?.literal()?;
+    (words.get(1)?.literal() == Some("-m") && RUNNERS.contains(&module)).then_some(module)
+}
+
+/// Modules that run tests of the project whatever their words.
+const RUNNERS: &[&str] = &["pytest", "tox", "unittest"];
+
+/// The script or module of the project that a command with a search path of its own runs, as a rule has to leave it free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen<'a> {
+    /// Tests, or a build: whatever the project has.
+    Any,
+    /// A module.
+    Module(&'a str),
+    /// A script.
+    Script(&'a str),
+}
+
+pub(super) fn chosen(words: &[Word]) -> Chosen<'_> {
+    let python = words.first().and_then(Word::literal).is_some_and(is_python);
+    if !python || runner_behind(words).is_some() {
+        return Chosen::Any;
+    }
+    match (
+        words.get(1).and_then(Word::literal),
+        words.get(2).and_then(Word::literal),
+    ) {
+        (Some("-m"), module) => Chosen::Module(module.unwrap_or_default()),
+        (script, _) => Chosen::Script(script.unwrap_or_default()),
+    }
 }
 
 /// Whether a text is what a form of the table stands for.
@@ -273,6 +382,7 @@ mod tests {
             name,
             value,
             words: &words,
+            runs_nothing: runs_nothing(&words),
             below,
         })
     }
@@ -323,6 +433,7 @@ mod tests {
             ("PYTHONPATH", "pytest -q"),
             ("PYTHONPATH", "python -m app"),
             ("PYTHONPATH", "python3 scripts/x.py"),
+            ("PYTHONPATH", "python3 scripts/x.py --help"),
             ("CARGO_TARGET_DIR", "cargo build"),
             ("TMPDIR", "cargo test"),
         ] {
@@ -335,6 +446,11 @@ mod tests {
             ("PYTHONPATH", "python ../x.py"),
             ("PYTHONPATH", "python -c 1"),
             ("PYTHONPATH", "python"),
+            ("PYTHONPATH", "pytest --version"),
+            ("PYTHONPATH", "python -m pytest -q --help"),
+            ("PYTHONPATH", "tox --version"),
+            ("CARGO_TARGET_DIR", "cargo clean"),
+            ("TMPDIR", "make clean"),
             ("PYTHONPATH", ""),
             ("PYTHONSTARTUP", "pytest"),
             ("LD_LIBRARY_PATH", "pytest"),

@@ -472,6 +472,7 @@ impl Walk<'_> {
                     name: name.to_owned(),
                     value,
                     below: false,
+                    texts: Vec::new(),
                 });
             }
         }

@@ -8,6 +8,7 @@ use crate::shell::{
     expand::{Field, State, Text},
     files, hidden, outside,
     reader::Read,
+    rewriting,
     syntax::{Redirect, Simple},
     variables,
 };
@@ -154,18 +155,21 @@ impl Walk<'_> {
             self.budget.spend(state.directories.len())?;
             self.analysis.run_places.insert(index, state.directories.clone());
         }
-        if class == CommandClass::ReadOnlyGit && certain && self.analysis.moved.contains(&index) {
+        let looks = class == CommandClass::ReadOnlyGit || name.as_deref().is_some_and(rewriting::is_rewriter);
+        if looks && certain && self.analysis.moved.contains(&index) {
             self.budget.spend(state.directories.len())?;
             self.analysis.git_places.insert(index, state.directories.clone());
         }
         self.record(Command {
             text: text(&call.fields),
             assignments: call.assignments.clone(),
-            words,
             seen_through: self.seen.clone(),
-            files: call.files.iter().cloned().chain(touched.files).collect(),
+            files: (call.files.iter().cloned().chain(touched.files))
+                .chain(files::of_variables(&call.assignments, &words, &state))
+                .collect(),
             urls: sockets_then(&call.sockets, touched.urls),
             sockets: call.sockets.clone(),
+            words,
             class,
             remote: state.remote,
             told: name.as_deref().map_or_else(String::new, |name| told(name, &call.stdin)),

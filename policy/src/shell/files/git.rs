@@ -12,19 +12,20 @@ use crate::{
 const MOST_COLONS: usize = 16;
 
 /// A pathspec of git, without its magic.
-struct Pathspec<'t> {
-    path: &'t str,
+#[derive(Debug)]
+pub(crate) struct Pathspec<'t> {
+    pub(crate) path: &'t str,
     /// It begins at the top of the repository.
-    top: bool,
+    pub(crate) top: bool,
     /// Small and capital letters are the same.
     icase: bool,
     /// Its wildcards are letters like others.
-    literal: bool,
+    pub(crate) literal: bool,
 }
 
 impl<'t> Pathspec<'t> {
     /// `None` for one that leaves files out.
-    fn read(text: &'t str) -> Option<Self> {
+    pub(crate) fn read(text: &'t str) -> Option<Self> {
         let mut read = Self {
             path: text,
             top: false,
