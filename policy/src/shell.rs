@@ -55,7 +55,7 @@ mod variables;
 mod wrappers;
 
 pub use analyse::analyse;
-pub(crate) use analyse::analyse_in;
+pub(crate) use analyse::{analyse_in, runs_later};
 pub(crate) use class::{always_wraps, runs_scripts};
 pub(crate) use escapes::takes_script;
 pub(crate) use files::Pathspec;

@@ -665,7 +665,7 @@ fn follows_words(command: &Command) -> bool {
     command.class == CommandClass::ChangeDirectory && !command.words.iter().any(told)
 }
 
-fn first_word(label: &str) -> &str {
+pub(super) fn first_word(label: &str) -> &str {
     let word = label.split_whitespace().next().unwrap_or_default();
     word.rsplit('/').next().unwrap_or_default()
 }

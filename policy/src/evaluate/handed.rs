@@ -12,10 +12,11 @@ use crate::{
     mode::ActionClass,
     protected,
     rule::Matcher,
-    shell::{Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Loop, Word},
+    shell::{Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Loop, Word, runs_later},
 };
 
 use super::{
+    commands::first_word,
     fed,
     files::{Cover, guard_of, noun, verbs},
     listed::{self, Fed, Fits},
@@ -81,7 +82,9 @@ fn others_only_look(analysis: &Analysis, index: usize) -> bool {
     let later = |context: &Context| match context {
         Context::Group(_) => true,
         Context::Script(label) => label == "trap",
-        Context::Substitution(_) | Context::Transparent(_) | Context::Changing(_) => false,
+        // A process that stands for a file runs beside the others; what `$( )` prints is awaited.
+        Context::Substitution(label) => label.starts_with(['<', '>']),
+        Context::Transparent(label) | Context::Changing(label) => runs_later(first_word(label)),
     };
     let runs_later = |command: &Command| command.seen_through.iter().any(later);
     // All of a pipeline runs at the same time.

@@ -8,8 +8,10 @@ mod builtins;
 mod call;
 mod effects;
 mod foreign;
+mod functions;
 mod lent;
 mod nested;
+mod sourced;
 mod told;
 mod wrapped;
 
@@ -25,7 +27,9 @@ use super::{
     targets::Files,
     variables,
 };
+pub(crate) use call::runs_later;
 use call::{Call, Stdin};
+use functions::{Known, is_table_of_names};
 
 /// Analyses a line.
 ///
@@ -47,9 +51,39 @@ pub(super) fn analyse_counted(
     toplevel: Option<AbsPath>,
     limits: Limits,
 ) -> (Analysis, usize) {
+    let toplevel = toplevel.map(std::rc::Rc::new);
+    let mut steps = limits.steps;
+    let mut known = Known::default();
+    for _ in 0..MOST_WALKS {
+        let walk = walked(line, context, toplevel.clone(), Limits { steps, ..limits }, known);
+        steps = walk.budget.steps;
+        if !walk.is_outdated() {
+            return (walk.analysis, steps);
+        }
+        known = walk.known;
+    }
+    // What functions and traps do was found anew each time.
+    let mut walk = walked(line, context, toplevel, Limits { steps, ..limits }, known);
+    if walk.is_outdated() {
+        walk.opaque(excerpt(line), OpaqueReason::TooLarge);
+    }
+    (walk.analysis, walk.budget.steps)
+}
+
+/// A line that was walked, with what is known of its functions from the beginning.
+fn walked<'a>(
+    line: &str,
+    context: &'a ShellContext,
+    toplevel: Option<std::rc::Rc<AbsPath>>,
+    limits: Limits,
+    known: Known,
+) -> Walk<'a> {
     let mut walk = Walk {
         context,
-        toplevel: toplevel.map(std::rc::Rc::new),
+        toplevel,
+        known,
+        turned: false,
+        outdated: false,
         budget: Budget {
             depth: limits.depth,
             steps: limits.steps,
@@ -61,14 +95,13 @@ pub(super) fn analyse_counted(
         plain: false,
         with_hashes: Vec::new(),
         redefines_git: false,
-        defined: std::collections::BTreeSet::new(),
-        traps_move: false,
         input_is_changed: false,
+        reads_another: false,
         in_front: false,
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
-        return (walk.analysis, limits.steps);
+        return walk;
     }
     if hidden::hides(line) {
         walk.opaque(excerpt(line), OpaqueReason::HiddenCharacter);
@@ -81,14 +114,18 @@ pub(super) fn analyse_counted(
     }
     walk.take_back_lent();
     if walk.redefines_git {
-        for index in walk.with_hashes {
-            if let Some(command) = walk.analysis.commands.get_mut(index) {
+        for index in &walk.with_hashes {
+            if let Some(command) = walk.analysis.commands.get_mut(*index) {
                 command.class = CommandClass::Other;
             }
         }
     }
-    (walk.analysis, walk.budget.steps)
+    walk
 }
+
+/// Most times a line is walked before it counts as too large. Each time only what functions do can be new, and once is enough
+/// for all but those that another shell's text defines.
+const MOST_WALKS: usize = 3;
 
 /// The beginning of a text, for messages.
 fn excerpt(text: &str) -> &str {
@@ -119,12 +156,16 @@ struct Walk<'a> {
     with_hashes: Vec<usize>,
     /// `git` may be a function by then, and print anything.
     redefines_git: bool,
-    /// Names that are functions somewhere on the line, whichever way is taken.
-    defined: std::collections::BTreeSet<String>,
-    /// A trap changes the folder, whenever it runs.
-    traps_move: bool,
+    /// Functions, aliases and traps.
+    known: Known,
+    /// Something was walked that may run again, or later than it stands: a loop, a function, a trap.
+    turned: bool,
+    /// It did not know then what was found since.
+    outdated: bool,
     /// The input of the shell itself is another by then: `exec < list`.
     input_is_changed: bool,
+    /// The text that is walked reads an input that was given to what runs it.
+    reads_another: bool,
     /// Something behind a pipe runs beside it.
     in_front: bool,
 }
@@ -289,7 +330,12 @@ impl Walk<'_> {
     fn node(&mut self, node: &Node, mut state: State, stdin: &Stdin) -> Read<Ways> {
         // What a text before it was seen to do, in whichever shell, and what a trap does before each command.
         state.signs = state.signs.or(self.analysis.signs);
-        state.elsewhere |= self.traps_move;
+        if !self.known.anytime.is_empty() || !self.known.anytime.calls.is_empty() {
+            let anytime = std::mem::take(&mut self.known.anytime);
+            let applied = self.apply(&anytime, &mut state);
+            self.known.anytime = anytime;
+            applied?;
+        }
         if let Form::Simple(simple) = &node.form {
             return self.simple(simple, &node.redirects, state, stdin);
         }
@@ -459,54 +505,6 @@ impl Walk<'_> {
         before.either(after, &mut self.budget)
     }
 
-    /// Before a loop: what its body does may have been done already by an earlier turn.
-    fn blur_loop(&mut self, state: &mut State, lists: &[&List]) -> Read<()> {
-        let mut effects = effects::Effects::default();
-        for list in lists {
-            effects::of_list(list, &mut effects, &mut self.budget)?;
-        }
-        self.apply(&effects, state)
-    }
-
-    /// What a part can change, it may have changed.
-    fn apply(&mut self, effects: &effects::Effects, state: &mut State) -> Read<()> {
-        state.elsewhere |= effects.moves;
-        if effects.globs {
-            state.globs([None::<&str>]);
-        }
-        if effects.assigns {
-            return state.blur(&mut self.budget);
-        }
-        for (name, numeric) in &effects.names {
-            self.budget.spend(1)?;
-            state.blur_one(name, *numeric);
-        }
-        Ok(())
-    }
-
-    fn function(&mut self, name: &str, body: &Node, state: &mut State) -> Read<()> {
-        self.redefines_git |= name == "git";
-        self.defined.insert(name.to_owned());
-        if builtins::is_meaningful(name) {
-            self.opaque(&format!("{name}()"), OpaqueReason::Redefinition);
-        }
-        let mut inside = state.clone();
-        inside.elsewhere = true;
-        inside.blur(&mut self.budget)?;
-        inside.forget_parameters(&mut self.budget)?;
-        let mut effects = effects::Effects::default();
-        effects::of_node(body, &mut effects, &mut self.budget)?;
-        let context = Context::Group(format!("{}()", excerpt(name)));
-        self.defining.push(name.to_owned());
-        let result = self.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited));
-        self.defining.pop();
-        result?;
-        self.budget.spend(state.functions.len())?;
-        std::rc::Rc::make_mut(&mut state.functions).insert(name.to_owned());
-        // It runs whenever its name stands somewhere below.
-        self.apply(&effects, state)
-    }
-
     /// Notes an assignment that changes what runs.
     fn dangerous(&mut self, name: &str) {
         if variables::is_dangerous(name) {
@@ -529,6 +527,10 @@ impl Walk<'_> {
                     .first()
                     .and_then(|field: &expand::Field| field.text())
                     .is_some_and(|program| matches!(program, "read" | "mapfile" | "readarray"));
+            if is_table_of_names(raw) {
+                self.opaque(&raw.name, OpaqueReason::Redefinition);
+                self.happens_anytime(&effects::Effects::all())?;
+            }
             let (word, mut value) = expand::assigned(&raw.value, &with, self.context, &mut self.budget)?;
             // Alone on a line it stays for whatever follows, `man` and others among them.
             let below = !raw.partial && self.is_below(&value, &state);

@@ -20,7 +20,18 @@ pub struct Signs {
 }
 
 /// Words that give names another meaning.
-const RENAMING: &[&str] = &["alias", "enable", "function", "hash"];
+const RENAMING: &[&str] = &["BASH_ALIASES", "BASH_CMDS", "alias", "enable", "function", "hash"];
+/// Tables in which zsh keeps what names mean, where something is put into them.
+const TABLES: &[&str] = &[
+    "aliases",
+    "builtins",
+    "commands",
+    "dis_aliases",
+    "dis_functions",
+    "functions",
+    "galiases",
+    "saliases",
+];
 /// Subcommands that change where git finds its work tree.
 const MOVING: &[&str] = &["config", "init"];
 /// Words and signs of loops.
@@ -50,7 +61,8 @@ impl Signs {
                 continue;
             }
             let (word, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
-            signs.renames |= RENAMING.contains(&word);
+            let put = || behind.starts_with(['[', '=']) || behind.starts_with("+=");
+            signs.renames |= RENAMING.contains(&word) || (TABLES.contains(&word) && before != '$' && put());
             // `$PATH` only reads it.
             signs.moves_git |= (MOVING.contains(&word) && before.is_whitespace())
                 || word == "worktree"

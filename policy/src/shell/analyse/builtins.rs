@@ -1,9 +1,8 @@
 //! Builtins that change the shell itself: its directory, its variables, the meaning of its words.
 
-use super::{Call, Stdin, Value, Walk, Ways, excerpt, wrapped::is_stream};
-use crate::AbsPath;
+use super::{Call, Value, Walk, Ways, excerpt, wrapped::is_stream};
 use crate::shell::{
-    Access, Command, CommandClass, Context, FileAccess, OpaqueReason, Word,
+    Access, Command, Context, FileAccess, OpaqueReason, Word,
     expand::{Field, Place, State, lookup},
     reader::{self, Dialect, Read},
     settings,
@@ -57,6 +56,29 @@ pub(super) fn is_meaningful(name: &str) -> bool {
     BUILTINS.contains(&name) || crate::shell::class::is_wrapper(name)
 }
 
+/// Whether a declaration says that what is put into a name is changed, or that it stands for another: `-l`, `-u`, `-c`, `-n`.
+pub(super) fn declares_otherwise(command: &Command) -> bool {
+    let option = |text: &str| text.starts_with(['-', '+']) && text.contains(['l', 'u', 'c', 'n']);
+    let words = command.words.iter().skip(1);
+    matches!(command.program(), Some("declare" | "local" | "typeset"))
+        && words.into_iter().any(|word| match word {
+            Word::Literal(text) => option(text),
+            Word::Dynamic { source, .. } => !assigns(source),
+        })
+}
+
+/// Whether a word assigns something to a name, and is no option whatever that is.
+fn assigns(source: &str) -> bool {
+    source
+        .split_once('=')
+        .is_some_and(|(name, _)| reader::is_name(name.strip_suffix('+').unwrap_or(name)))
+}
+
+/// Functions that zsh calls by their names: at each change of folder, at each signal and each command.
+pub(super) fn runs_by_itself(name: &str) -> bool {
+    matches!(name, "chpwd" | "periodic" | "precmd" | "preexec" | "zshaddhistory") || name.starts_with("TRAP")
+}
+
 /// Commands that change variables or the folder in bash, and that other shells do not have.
 const OF_BASH: &[&str] = &["declare", "let", "mapfile", "popd", "pushd", "readarray", "typeset"];
 
@@ -77,24 +99,6 @@ fn left(moved: &mut State, state: &State) {
     if state.elsewhere {
         past.pushed.clear();
     }
-}
-
-/// Whether a command is `python -m venv D` and nothing more, and the file is `D/bin/activate`: what is written there is Python's.
-fn makes_environment(command: &Command, file: &str) -> bool {
-    let words: Option<Vec<&str>> = command.words.iter().map(Word::literal).collect();
-    let Some(&[program, "-m", "venv", folder]) = words.as_deref() else {
-        return false;
-    };
-    let version = program.strip_prefix("python3.").unwrap_or("0");
-    let python = matches!(program, "python" | "python3") || program.starts_with("python3.");
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
-    let name = folder.trim_start_matches("./");
-    python
-        && version.chars().all(|c| c.is_ascii_digit())
-        && command.assignments.is_empty()
-        && !folder.starts_with('-')
-        && folder.chars().all(plain)
-        && file.trim_start_matches("./").strip_suffix("/bin/activate") == Some(name)
 }
 
 /// Goes back to a place. Where the shell is now has to be known as well: what led elsewhere may have put others away.
@@ -134,7 +138,7 @@ impl Walk<'_> {
         if self.plain && (sets || OF_BASH.contains(&name)) {
             self.opaque("a command of bash, given to another shell", OpaqueReason::Unparsable);
         }
-        after.signs.renames |= matches!(name, "alias" | "enable" | "hash" | "unalias");
+        after.signs.renames |= matches!(name, "alias" | "autoload" | "enable" | "hash" | "unalias");
         match name {
             // Not bash's, but other shells'.
             "chdir" => after.elsewhere = true,
@@ -142,8 +146,26 @@ impl Walk<'_> {
             "popd" => return Ok(Some(goes_back(arguments, state))),
             "export" | "declare" | "typeset" | "local" | "readonly" => {
                 // `declare -l f`: what is put into it is changed.
-                let option = |field: &Field| field.text().is_none_or(|text| text.starts_with(['-', '+']));
-                after.signs.renames |= !matches!(name, "export" | "readonly") && arguments.iter().any(option);
+                let option = |letters: &'static [char]| {
+                    move |field: &Field| match field.text() {
+                        Some(text) => text.starts_with(['-', '+']) && text.contains(letters),
+                        None => !assigns(&field.source),
+                    }
+                };
+                after.signs.renames |=
+                    !matches!(name, "export" | "readonly") && arguments.iter().any(option(&['l', 'u', 'c', 'n']));
+                // `declare -i f`: what is put into it from then on is computed.
+                if arguments.iter().any(option(&['i'])) {
+                    let mut computed = super::effects::Effects::default();
+                    for field in arguments {
+                        let name = field.text().and_then(|text| text.split(['=', '[', '+']).next());
+                        match name.filter(|name| !name.starts_with('-')) {
+                            Some(name) => computed.computes(name),
+                            None => computed.assigns |= field.text().is_none(),
+                        }
+                    }
+                    self.happens_anytime(&computed)?;
+                }
                 self.declare(arguments, state, &mut after)?;
             }
             "unset" => {
@@ -233,6 +255,11 @@ impl Walk<'_> {
                 for field in arguments {
                     if let Some((_, script)) = field.text().and_then(|text| text.split_once('=')) {
                         self.opaque(field.text().unwrap_or_default(), OpaqueReason::Redefinition);
+                        let (list, _) = reader::read(script, Dialect::Bash, &mut self.budget);
+                        let mut effects = super::effects::Effects::default();
+                        super::effects::of_list(&list, &mut effects, &mut self.budget)?;
+                        let name = field.text().and_then(|text| text.split('=').next()).unwrap_or_default();
+                        self.define(name, &effects)?;
                         let context = Context::Script("alias".to_owned());
                         let (script, inside) = (script.to_owned(), state.clone());
                         self.inside(context, |walk| walk.text(&script, inside))?;
@@ -242,7 +269,9 @@ impl Walk<'_> {
                 }
             }
             "trap" => {
-                if !self.cleans_up(arguments)? {
+                // In zsh one that a function sets runs at the end of the function.
+                let at_the_end = self.defining.is_empty() && super::sourced::only_at_the_end(arguments);
+                if !self.cleans_up(arguments, at_the_end)? {
                     self.opaque("trap", OpaqueReason::Redefinition);
                 }
                 let script = arguments
@@ -256,21 +285,42 @@ impl Walk<'_> {
                         let (list, _) = reader::read(&script, Dialect::Bash, &mut self.budget);
                         let mut effects = super::effects::Effects::default();
                         super::effects::of_list(&list, &mut effects, &mut self.budget)?;
-                        self.traps_move |= effects.moves;
-                        self.apply(&effects, &mut after)?;
+                        if !at_the_end {
+                            self.happens_anytime(&effects)?;
+                            self.apply(&effects, &mut after)?;
+                        }
+                        self.turned = true;
                         inside.elsewhere = true;
                         inside.blur(&mut self.budget)?;
                         self.inside(Context::Script("trap".to_owned()), |walk| walk.text(&script, inside))?;
                     }
                     Some((None, source)) => {
-                        self.traps_move = true;
-                        after.elsewhere = true;
+                        if !at_the_end {
+                            self.happens_anytime(&super::effects::Effects::all())?;
+                            self.apply(&super::effects::Effects::all(), &mut after)?;
+                        }
                         self.opaque(&source.clone(), OpaqueReason::DynamicScript);
                     }
                     None => {}
                 }
             }
-            "enable" | "bind" | "complete" | "compgen" | "unalias" => self.opaque(name, OpaqueReason::Redefinition),
+            // Of zsh; it runs the text behind `-c` in this shell.
+            "emulate" => {
+                self.opaque(name, OpaqueReason::Redefinition);
+                let behind = arguments.iter().skip_while(|field| field.text() != Some("-c")).nth(1);
+                if let Some(script) = behind.and_then(Field::text).map(str::to_owned) {
+                    let inside = state.clone();
+                    self.inside(Context::Script(name.to_owned()), |walk| walk.text(&script, inside))?;
+                }
+                after.sourced = true;
+                after.elsewhere = true;
+                after.signs.renames = true;
+                after.globs([None::<&str>]);
+                after.blur(&mut self.budget)?;
+            }
+            "autoload" | "enable" | "bind" | "complete" | "compgen" | "unalias" => {
+                self.opaque(name, OpaqueReason::Redefinition)
+            }
             // `hash -p path name` makes a name mean another program.
             "hash"
                 if arguments.iter().any(|field| {
@@ -303,54 +353,22 @@ impl Walk<'_> {
                 }
                 self.redefines_git = true;
                 after.sourced = true;
-                after.elsewhere |= !self.stays(arguments.first().and_then(Field::text), call, state, index)?;
+                let file = arguments.first().and_then(Field::text);
+                let stays = self.stays(file, call, state, index)?;
+                after.elsewhere |= !stays;
+                // What the line wrote there may be functions.
+                let writes = |access: &FileAccess| access.access != Access::Read && !access.goes_nowhere();
+                let mut before = self.analysis.commands.iter();
+                let made = file.is_none_or(|file| is_stream(file, state));
+                if !stays && (made || before.any(|command| command.files.iter().any(writes))) {
+                    self.happens_anytime(&super::effects::Effects::all())?;
+                }
                 after.functions = std::rc::Rc::default();
                 after.blur(&mut self.budget)?;
             }
             _ => return Ok(None),
         }
         Ok(Some((after.clone(), after)))
-    }
-
-    /// Whether a sourced file is one of the project that leaves the shell in its folder. What such a file does is not looked
-    /// into, as with any script of the project; but the line itself must not have written it (decision 0053). So it must lie
-    /// below where the line begins, wherever the shell may be, with nothing behind a pipe beside it, and before it the line only
-    /// looks, goes elsewhere, assigns variables and settings of the shell, reads other such files, leaves an environment, or
-    /// makes the one that is entered.
-    fn stays(&mut self, file: Option<&str>, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
-        let Some(file) = file else { return Ok(false) };
-        // A name without a slash is sought on the search path.
-        let named = file.contains('/') && !file.starts_with(['~', '-']) && !file.split('/').any(|name| name == "..");
-        let absolute = file.starts_with('/') && !file.ends_with("/bin/activate");
-        let signs = self.analysis.signs;
-        if !named || absolute || state.elsewhere || signs.repeats || signs.renames || self.in_front {
-            return Ok(false);
-        }
-        self.budget.spend(state.directories.len() + index)?;
-        let cwd = &self.context.cwd;
-        let inside = |folder: &AbsPath| folder.join(file).is_within(cwd);
-        let fed = call.stdin != Stdin::Inherited || call.files.iter().any(|access| access.access == Access::Read);
-        if fed || !state.directories.iter().all(inside) {
-            return Ok(false);
-        }
-        let writes = |access: &FileAccess| access.access != Access::Read && !access.goes_nowhere();
-        let harmless = |command: &Command| {
-            let looks = matches!(
-                command.class,
-                CommandClass::ReadOnly | CommandClass::ReadOnlyGit | CommandClass::ChangeDirectory
-            );
-            // `deactivate` is a function of the environment that is left.
-            let sets = matches!(
-                command.program(),
-                None | Some("." | "source" | "set" | "export" | "deactivate")
-            );
-            let named = |access: &FileAccess| access.redirection && writes(access);
-            let known = looks || sets && (command.program().is_some() || command.words.is_empty());
-            known && !command.files.iter().any(writes)
-                || makes_environment(command, file) && !command.files.iter().any(named)
-        };
-        let before = self.analysis.commands.get(..index).unwrap_or_default();
-        Ok(!call.files.iter().any(writes) && before.iter().all(harmless))
     }
 
     /// `cd`, `chdir`, `pushd`. A path that is too long leads nowhere that is known.
@@ -503,30 +521,6 @@ impl Walk<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether `trap` only says what runs when the script ends, and that changes neither directory nor variables for
-    /// anything that runs after it.
-    fn cleans_up(&mut self, arguments: &[Field]) -> Read<bool> {
-        let texts: Option<Vec<&str>> = arguments.iter().map(Field::text).collect();
-        let Some([script, signals @ ..]) = texts.as_deref() else {
-            return Ok(false);
-        };
-        let ends = |signal: &&str| {
-            let name = signal.to_ascii_uppercase();
-            let name = name.strip_prefix("SIG").unwrap_or(&name);
-            matches!(
-                name,
-                "EXIT" | "INT" | "TERM" | "HUP" | "QUIT" | "0" | "1" | "2" | "3" | "15"
-            )
-        };
-        if signals.is_empty() || script.starts_with('-') || !signals.iter().all(ends) {
-            return Ok(false);
-        }
-        let (list, fault) = reader::read(script, Dialect::Bash, &mut self.budget);
-        let mut effects = super::effects::Effects::default();
-        super::effects::of_list(&list, &mut effects, &mut self.budget)?;
-        Ok(fault.is_none() && effects.is_empty())
     }
 
     /// `test`, `[`: only the operand of `-v` is a variable; a word that is not known may be `-v`.

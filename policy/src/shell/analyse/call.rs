@@ -32,6 +32,26 @@ const LATER: &[&str] = &[
     "watchexec",
     "zellij",
 ];
+/// Whether a program runs what it is given again, or leaves it running when it ends.
+pub(crate) fn runs_later(name: &str) -> bool {
+    LATER.contains(&name)
+}
+
+/// Whether `exec` names no program: then its redirections are the shell's own from there on.
+fn names_no_program(arguments: &[Field]) -> bool {
+    let mut words = arguments.iter().map(Field::text);
+    while let Some(word) = words.next() {
+        match word {
+            Some("--") => return words.next().is_none(),
+            // The last letter takes a name.
+            Some(option) if option.starts_with('-') && option.ends_with('a') => drop(words.next()),
+            Some(option) if option.starts_with('-') => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// Most texts of dynamic words that are followed on the deny side.
 const VARIANTS: usize = 16;
 /// So many bytes of an input that is kept cost one step.
@@ -123,8 +143,9 @@ impl Walk<'_> {
         if call.fields.iter().any(is_function) {
             self.analysis.signs.renames = true;
             self.analysis.signs.repeats = true;
+            self.happens_anytime(&super::effects::Effects::all())?;
         }
-        self.analysis.signs.repeats |= name.as_deref().is_some_and(|name| LATER.contains(&name));
+        self.analysis.signs.repeats |= name.as_deref().is_some_and(runs_later);
         let here = |directory: &AbsPath| *directory == self.context.cwd;
         if state.elsewhere || !state.directories.iter().all(here) {
             self.analysis.moved.insert(index);
@@ -190,12 +211,23 @@ impl Walk<'_> {
         let before = (!call.resolved).then(|| state.clone());
         // What runs in this shell may set where `cd -` and `popd` lead.
         let runs_here = name.as_deref().is_none_or(|name| {
-            matches!(name, "eval" | "source" | "." | "command" | "builtin") || state.functions.contains(name)
+            matches!(
+                name,
+                "eval" | "source" | "." | "command" | "builtin" | "noglob" | "nocorrect" | "-" | "emulate"
+            ) || state.functions.contains(name)
         });
         let mut ways = match &name {
             None => self.dynamic_program(&call, state)?,
             Some(name) => self.known_program(name, &call, state, index)?,
         };
+        let mut behind = self.analysis.commands.get(index + 1..).unwrap_or_default().iter();
+        let is_function = |name: &str| self.known.names.contains(name);
+        let calls = name.as_deref().is_some_and(is_function)
+            || runs_here && behind.any(|command| command.program_name().is_some_and(is_function));
+        if calls {
+            self.call_function(&mut ways.0)?;
+            self.call_function(&mut ways.1)?;
+        }
         if runs_here {
             ways.0.past = std::rc::Rc::default();
             ways.1.past = std::rc::Rc::default();
@@ -208,7 +240,7 @@ impl Walk<'_> {
 
     /// Notes what a command reads from its input, if the line says so.
     fn note_input(&mut self, index: usize, stdin: &Stdin) -> Read<()> {
-        if self.input_is_changed || *stdin == Stdin::Unknown {
+        if self.input_is_changed || self.reads_another || *stdin == Stdin::Unknown {
             self.analysis.redirected.insert(index);
         }
         let text = match stdin {
@@ -254,18 +286,28 @@ impl Walk<'_> {
             }
             return Ok(ways);
         }
-        if self.wrapped(name, call, &state, index)? {
+        if name == "eval" {
+            let after = self.eval(call, state, index)?;
+            return Ok((after.clone(), after));
+        }
+        let changed = !matches!(call.stdin, Stdin::Inherited | Stdin::Nothing);
+        // A text that it runs reads the same input.
+        let outer = self.reads_another;
+        self.reads_another |= changed;
+        let wraps = self.wrapped(name, call, &state, index);
+        self.reads_another = outer;
+        if wraps? {
             self.mark_wrapper(index);
         }
         // `exec < list` alone: what follows reads it.
-        let changed = !matches!(call.stdin, Stdin::Inherited | Stdin::Nothing);
-        self.input_is_changed |= name == "exec" && call.fields.len() == 1 && changed;
+        let alone = || names_no_program(call.fields.get(1..).unwrap_or_default());
+        self.input_is_changed |= name == "exec" && changed && alone();
         let mut state = state;
-        if matches!(name, "command" | "builtin" | "eval" | "noglob") {
+        if matches!(name, "command" | "builtin" | "noglob" | "nocorrect" | "-") {
             self.ran_here(index, &mut state)?;
         }
         // `command cd x`, `builtin cd x` change the directory of this shell; rare enough to give up the directory.
-        if matches!(name, "command" | "builtin" | "eval" | "exec" | "noglob")
+        if matches!(name, "command" | "builtin" | "exec" | "noglob" | "nocorrect" | "-")
             && call.fields.iter().skip(1).any(|field| {
                 field
                     .text()
@@ -285,7 +327,8 @@ impl Walk<'_> {
             let mut programs = ran.iter().filter_map(Command::program);
             programs.any(|program| names.contains(&program))
         };
-        state.signs.renames |= is(&["alias", "declare", "enable", "hash", "local", "typeset", "unalias"]);
+        state.signs.renames |= is(&["alias", "autoload", "enable", "hash", "unalias"])
+            || ran.iter().any(super::builtins::declares_otherwise);
         state.elsewhere |= ran.iter().any(|command| command.class == CommandClass::ChangeDirectory);
         if is(&[".", "source"]) {
             self.redefines_git = true;
@@ -297,7 +340,7 @@ impl Walk<'_> {
     }
 
     /// The command adds nothing to what it wraps.
-    fn mark_wrapper(&mut self, index: usize) {
+    pub(super) fn mark_wrapper(&mut self, index: usize) {
         if let Some(command) = self.analysis.commands.get_mut(index)
             && command.class == CommandClass::Other
         {

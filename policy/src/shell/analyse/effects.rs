@@ -2,7 +2,7 @@
 //!
 //! Asked before a loop, whose body may have run already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::shell::{
     class::base_name,
@@ -21,10 +21,44 @@ pub(super) struct Effects {
     pub(super) globs: bool,
     /// Variables, and whether they are assigned numbers only.
     pub(super) names: BTreeMap<String, bool>,
+    /// Names of commands, which may be functions of the line.
+    pub(super) calls: BTreeSet<String>,
 }
 
 impl Effects {
-    /// Nothing.
+    /// Everything.
+    pub(super) fn all() -> Self {
+        Self {
+            moves: true,
+            assigns: true,
+            globs: true,
+            ..Self::default()
+        }
+    }
+
+    /// Adds those of another part; whether there were any that were not known.
+    pub(super) fn merge(&mut self, other: &Self) -> bool {
+        let mut grown =
+            (other.moves && !self.moves) || (other.assigns && !self.assigns) || (other.globs && !self.globs);
+        self.moves |= other.moves;
+        self.assigns |= other.assigns;
+        self.globs |= other.globs;
+        for (name, numeric) in &other.names {
+            grown |= self.names.get(name).is_none_or(|known| *known && !numeric);
+            self.assign(name, *numeric);
+        }
+        for name in &other.calls {
+            grown |= self.calls.insert(name.clone());
+        }
+        grown
+    }
+
+    /// How many names it holds.
+    pub(super) fn size(&self) -> usize {
+        self.names.len() + self.calls.len()
+    }
+
+    /// Nothing, whatever the commands are that it calls.
     pub(super) fn is_empty(&self) -> bool {
         !self.moves && !self.assigns && !self.globs && self.names.is_empty()
     }
@@ -32,6 +66,37 @@ impl Effects {
     fn assign(&mut self, name: &str, numeric: bool) {
         let only = self.names.entry(name.to_owned()).or_insert(true);
         *only &= numeric;
+    }
+
+    /// The names behind `local`, `read` and their like: each counts as assigned here, also where it is another one in a function.
+    /// Whether all of them are known, and no option says that a name stands for another.
+    fn named(&mut self, words: &[RawWord]) -> bool {
+        let mut names = vec!["REPLY".to_owned()];
+        for word in words {
+            let source = word.flat().unwrap_or_else(|| word.source.clone());
+            let name = source.split(['=', '[']).next().unwrap_or_default();
+            let name = name.strip_suffix('+').unwrap_or(name);
+            let option = source.starts_with(['-', '+']) && word.flat().is_some();
+            if option && !source.contains('n') {
+                continue;
+            }
+            // A prompt or a number is the value of an option.
+            let value = word.flat().is_some() && !source.contains(['=', '[']);
+            match crate::shell::reader::is_name(name) {
+                true => names.push(name.to_owned()),
+                false if value && !option => {}
+                false => return false,
+            }
+        }
+        for name in names {
+            self.assign(&name, false);
+        }
+        true
+    }
+
+    /// A name that only takes numbers.
+    pub(super) fn computes(&mut self, name: &str) {
+        self.assign(name, true);
     }
 
     /// Any name in an expression may be assigned a number.
@@ -138,8 +203,19 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
                 effects.assign(&assignment.name, numeric && !assignment.partial);
             }
             of_words(simple, effects);
-            for word in simple.words.iter().take(4) {
+            for (at, word) in simple.words.iter().enumerate().take(4) {
+                if let Some(name) = word.flat() {
+                    effects.calls.insert(base_name(&name).to_owned());
+                }
+                let behind = simple.words.get(at + 1..).unwrap_or_default();
                 match word.flat().as_deref().map(base_name) {
+                    Some("printf")
+                        if behind
+                            .first()
+                            .and_then(RawWord::flat)
+                            .is_some_and(|word| !word.starts_with('-')) => {}
+                    Some("export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "read")
+                        if effects.named(behind) => {}
                     Some("cd" | "pushd" | "popd" | "chdir") => effects.moves = true,
                     Some(
                         "read" | "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "mapfile"

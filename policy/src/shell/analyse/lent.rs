@@ -18,7 +18,7 @@ impl Walk<'_> {
         let mut taken = Vec::new();
         for command in &mut self.analysis.commands {
             let again = |context: &Context| matches!(context, Context::Group(_));
-            let other = command.program().is_some_and(|name| self.defined.contains(name))
+            let other = command.program().is_some_and(|name| self.known.names.contains(name))
                 || (written && command.seen_through.iter().any(again));
             let lent = |own: &&mut Assignment| other && own.below && variables::lends(&own.name);
             for assignment in command.assignments.iter_mut().filter(lent) {

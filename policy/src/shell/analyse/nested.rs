@@ -2,7 +2,7 @@
 
 use super::Walk;
 use crate::shell::{
-    Command, CommandClass, Context, OpaqueReason, Word,
+    Access, Command, CommandClass, Context, OpaqueReason, Word,
     expand::State,
     hidden,
     reader::Read,
@@ -59,9 +59,20 @@ impl Walk<'_> {
                 }
                 Piece::Plain(_) | Piece::Quoted(_) | Piece::Either { .. } | Piece::Glob { .. } => {}
                 Piece::Command { list, label, .. } | Piece::Process { list, label } => {
-                    // What a process is substituted for runs beside it.
-                    self.analysis.signs.repeats |= matches!(piece, Piece::Process { .. });
-                    self.subshell(list, Context::Substitution((*label).to_owned()), state)?;
+                    // What a process is substituted for runs beside it, and beside others of its kind.
+                    let beside = matches!(piece, Piece::Process { .. });
+                    let outer = self.in_front;
+                    self.in_front |= beside;
+                    let first = self.analysis.commands.len();
+                    let walked = self.subshell(list, Context::Substitution((*label).to_owned()), state);
+                    self.in_front = outer;
+                    walked?;
+                    let looks = |command: &Command| {
+                        matches!(command.class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit)
+                            && command.files.iter().all(|file| file.access == Access::Read)
+                    };
+                    let mut ran = self.analysis.commands.get(first..).unwrap_or_default().iter();
+                    self.analysis.signs.repeats |= beside && !ran.all(looks);
                 }
                 Piece::Arithmetic(arithmetic) => self.arithmetic(arithmetic, state, false)?,
                 Piece::Parameter(parameter) => self.parameter(parameter, state)?,

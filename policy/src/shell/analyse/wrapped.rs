@@ -51,7 +51,6 @@ impl Walk<'_> {
             return Ok(false);
         }
         match name {
-            "eval" => self.eval(call, state),
             "find" | "gfind" => self.find_exec(call, state).map(|()| false),
             "fd" | "fdfind" => self.fd_exec(call, state).map(|()| false),
             "portcullis" => self.own(call, state),
@@ -277,21 +276,25 @@ impl Walk<'_> {
         Ok(false)
     }
 
-    fn eval(&mut self, call: &Call<'_>, state: &State) -> Read<bool> {
+    /// `eval`: its text is run by this shell.
+    pub(super) fn eval(&mut self, call: &Call<'_>, mut state: State, index: usize) -> Read<State> {
         let arguments: Vec<Option<&str>> = call.fields.iter().skip(1).map(Field::text).collect();
         if arguments.is_empty() {
-            return Ok(false);
+            return Ok(state);
         }
         match arguments.into_iter().collect::<Option<Vec<_>>>() {
             Some(words) => {
                 let words: Vec<&str> = words.into_iter().skip_while(|word| *word == "--").collect();
-                let (script, state) = (words.join(" "), state.clone());
-                self.inside(Context::Script("eval".to_owned()), |walk| walk.text(&script, state))?;
-                Ok(true)
+                let script = words.join(" ");
+                let after = self.inside(Context::Script("eval".to_owned()), |walk| walk.text(&script, state))?;
+                self.mark_wrapper(index);
+                Ok(after)
             }
             None => {
                 self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
-                Ok(false)
+                state.elsewhere = true;
+                state.blur(&mut self.budget)?;
+                Ok(state)
             }
         }
     }

@@ -143,6 +143,11 @@ impl State {
         if matches!(name, "OLDPWD" | "DIRSTACK") {
             self.past = Rc::default();
         }
+        // What they hold, or do when they are set, counts before the line gives them a value.
+        if matches!(name, "HOME" | "PWD" | "CDPATH" | "IFS") && !self.variables.contains_key(name) {
+            Rc::make_mut(&mut self.variables).insert(name.to_owned(), Value::unknown());
+        }
+        self.dots |= name == "GLOBIGNORE";
         if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
             value.numeric = numeric && value.is_numeric();
             value.exact = false;
