@@ -184,26 +184,13 @@ impl World<'_> {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
         } else if let Some(mention) = self.told_command(line, analysis, index, command) {
-            let part = match mention {
-                Mention::Of(id) => {
-                    let why = "it is told to run a text that seems to be a case for";
-                    Part::perhaps(self, id, subject, why)
-                }
-                Mention::TooMany => Part::unknown(subject, "it may run texts that are too many to be looked through"),
-            };
-            (part, Reach::Nothing)
+            let why = "it is told to run a text that seems to be a case for";
+            let many = "it may run texts that are too many to be looked through";
+            (self.mentioned_part(mention, subject, why, many), Reach::Nothing)
         } else if let Some(mention) = self.mentioned_command(line, analysis, index, command) {
-            let part = match mention {
-                Mention::Of(id) => {
-                    let why = "it may run one of its words, which seems to be a case for";
-                    Part::perhaps(self, id, subject, why)
-                }
-                Mention::TooMany => Part::unknown(
-                    subject,
-                    "it may run its words, which are too many to look for a command that a rule is about",
-                ),
-            };
-            (part, Reach::Nothing)
+            let why = "it may run one of its words, which seems to be a case for";
+            let many = "it may run its words, which are too many to look for a command that a rule is about";
+            (self.mentioned_part(mention, subject, why, many), Reach::Nothing)
         } else {
             self.allow_or_mode(analysis, index, command, subject)
         };
@@ -476,6 +463,13 @@ impl World<'_> {
                     !matches!(rule, Some(Matcher::Shell(pattern)) if pattern.matches(&anything))
                 })
             })
+    }
+
+    fn mentioned_part(&self, mention: Mention, subject: String, why: &str, many: &str) -> Part {
+        match mention {
+            Mention::Of(id) => Part::perhaps(self, id, subject, why),
+            Mention::TooMany => Part::unknown(subject, many),
+        }
     }
 
     /// Assignments or redirections alone.
