@@ -57,10 +57,13 @@ struct Serve {
 }
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // Before there is a second thread. It reads its words itself: those behind `--` are another program's.
-    if words.next().is_some_and(|word| word == "exec") {
-        return exec(words);
+    if let [first, rest @ ..] = words.as_slice()
+        && first == "exec"
+        && !rest.first().is_some_and(|word| word == "--help" || word == "-h")
+    {
+        return exec(rest.iter().cloned());
     }
     let Arguments { command } = Arguments::parse();
     let quiet = if matches!(command, Command::Filter) {
