@@ -257,6 +257,24 @@ fn who_asks_again_and_again_gets_out() {
 }
 
 #[test]
+fn hangups_end_nobody_who_lives_on_them() {
+    let script = r#"trap 'n=$((n+1))' HUP; touch ready; while [ "${n:-0}" -lt 6 ]; do sleep 0.05; done; exit 5"#;
+    for arguments in ["run", "run --tty"] {
+        let stack = stack(script);
+        let output = bash(
+            &stack,
+            &format!(
+                r#"start {} {arguments} -- sh ./script
+                for _ in $(seq 100); do [ -e ready ] && break; sleep 0.1; done
+                for _ in $(seq 100); do kill -HUP $job 2>/dev/null || break; sleep 0.1; done; end"#,
+                program()
+            ),
+        );
+        let _ = output.expect_code(5);
+    }
+}
+
+#[test]
 fn where_it_is_not_allowed_there_is_none() {
     let stack = stack("echo ran > marker");
     let output = stack

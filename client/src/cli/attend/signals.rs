@@ -44,7 +44,8 @@ pub(super) async fn forward(mut signals: Signals, input: Input, streams: Streams
             own.resize();
             continue;
         }
-        if [1, 2, 15].contains(&number) && streams != Streams::AsTheyAre {
+        // A hangup may mean to read the configuration again.
+        if [2, 15].contains(&number) && streams != Streams::AsTheyAre {
             interrupts += 1;
         }
         if interrupts > IMPATIENT {

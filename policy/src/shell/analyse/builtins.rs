@@ -234,6 +234,11 @@ impl Walk<'_> {
                 self.opaque(excerpt(&super::call::text(&call.fields)), OpaqueReason::DynamicProgram);
             }
             "wait" => {
+                // `wait -p f`
+                let names = |field: &Field| field.text().is_none_or(|text| text.starts_with('-'));
+                if arguments.iter().any(names) {
+                    after.blur(&mut self.budget)?;
+                }
                 for field in arguments {
                     self.index_in(field, state);
                     let attached = |text: &str| text.starts_with("-p") && text.len() > 2;

@@ -118,6 +118,24 @@ fn told(name: &str, stdin: &Stdin) -> String {
     }
 }
 
+/// Builtins that give variables other values.
+const ASSIGNING: &[&str] = &[
+    "declare",
+    "export",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "shift",
+    "typeset",
+    "unset",
+    "wait",
+];
+
 impl Walk<'_> {
     /// Records a command, then what it runs.
     pub(super) fn run(&mut self, call: Call<'_>, mut state: State) -> Read<Ways> {
@@ -319,7 +337,7 @@ impl Walk<'_> {
         Ok((state.clone(), state))
     }
 
-    /// What a command ran in this shell itself, by the commands behind it.
+    /// What a command ran in this shell itself, by the commands behind it: `builtin read x`, `command eval '…'`.
     fn ran_here(&mut self, index: usize, state: &mut State) -> Read<()> {
         let ran = self.analysis.commands.get(index + 1..).unwrap_or_default();
         self.budget.spend(ran.len())?;
@@ -330,10 +348,20 @@ impl Walk<'_> {
         state.signs.renames |= is(&["alias", "autoload", "enable", "hash", "unalias"])
             || ran.iter().any(super::builtins::declares_otherwise);
         state.elsewhere |= ran.iter().any(|command| command.class == CommandClass::ChangeDirectory);
+        let writes_a_name = |command: &Command| {
+            let option = |word: &Word| word.literal().is_none_or(|text| text.starts_with("-v"));
+            command.program() == Some("printf") && command.words.iter().skip(1).any(option)
+        };
         if is(&[".", "source"]) {
             self.redefines_git = true;
             state.sourced = true;
+        }
+        // What a text does is not told apart from what the builtins do.
+        if is(&[".", "source", "eval", "set", "shopt", "setopt", "emulate"]) {
             state.elsewhere = true;
+            state.globs([None::<&str>]);
+        }
+        if is(&[".", "source", "eval"]) || is(ASSIGNING) || ran.iter().any(writes_a_name) {
             state.blur(&mut self.budget)?;
         }
         Ok(())
