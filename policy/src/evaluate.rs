@@ -398,7 +398,7 @@ fn message(part: &Part) -> String {
     } else {
         format!(" (seen inside {})", part.seen_through.join(", "))
     };
-    format!("{word}: `{}`{seen}: {}", short(&part.subject), part.reason)
+    [word, ": `", &short(&part.subject), "`", &seen, ": ", &part.reason].concat()
 }
 
 fn agent_message(world: &World<'_>, part: &Part, why: String, suggested: &[String]) -> String {

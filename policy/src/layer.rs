@@ -40,15 +40,23 @@ impl Layer {
     }
 }
 
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Layer {
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
             Self::User => "user",
             Self::Project => "project",
             Self::Local => "local",
             Self::Session => "session",
             Self::Team => "team",
             Self::Builtin => "builtin",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

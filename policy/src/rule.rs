@@ -223,10 +223,24 @@ pub struct RuleRef {
 }
 
 impl RuleRef {
-    /// As it is displayed. Every decision by a rule says so, hence at once in a text that is large enough.
+    /// As it is displayed. Every decision by a rule says so, hence piece by piece into a text that is large enough.
     pub(crate) fn in_words(&self) -> String {
         let mut text = String::with_capacity(self.text.len() + self.document.len() + 48);
-        let _ = fmt::Write::write_fmt(&mut text, format_args!("{self}"));
+        let pieces = [
+            self.effect.as_str(),
+            " rule `",
+            &self.text,
+            "` (",
+            self.layer.as_str(),
+            ": ",
+            &self.document,
+        ];
+        pieces.iter().for_each(|piece| text.push_str(piece));
+        if self.line > 0 {
+            text.push(':');
+            text.push_str(&self.line.to_string());
+        }
+        text.push(')');
         text
     }
 
@@ -243,14 +257,6 @@ impl RuleRef {
 
 impl fmt::Display for RuleRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} rule `{}` ({}: {}",
-            self.effect, self.text, self.layer, self.document
-        )?;
-        if self.line > 0 {
-            write!(f, ":{}", self.line)?;
-        }
-        f.write_str(")")
+        f.write_str(&self.in_words())
     }
 }

@@ -41,19 +41,35 @@ impl From<Effect> for Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Verdict {
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
             Self::Allow => "allow",
             Self::Ask => "ask",
             Self::Deny => "deny",
-        })
+        }
+    }
+}
+
+impl Effect {
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Verdict::from(self).as_str()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Verdict::from(*self).fmt(f)
+        f.write_str(self.as_str())
     }
 }
 

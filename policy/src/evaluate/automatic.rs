@@ -6,14 +6,10 @@ use crate::{
     mode::{BlockCount, ClassifierReport, ClassifierVerdict, Pause},
     rule::{Matcher, TextPattern},
     ruleset::RuleId,
-    shell,
+    shell::{self, interpreters},
 };
 
-use super::{
-    part::Part,
-    told::{INTERPRETERS, RUNNERS},
-    world::World,
-};
+use super::{part::Part, world::World};
 
 /// Stands for arguments that no rule names.
 const ANY: &str = "\u{1}any\u{1}";
@@ -80,11 +76,13 @@ fn is_broad_shell(pattern: &TextPattern) -> bool {
         return runs_what_it_is_told(program) && takes_anything(pattern, front, program);
     }
     // The program itself is open: `*`, `* --version`, `py*`, `A=1 *`.
-    let programs = INTERPRETERS.iter().chain(MORE).copied().chain(shell::wrapper_names());
+    let programs = interpreters::languages()
+        .chain(MORE.iter().copied())
+        .chain(shell::wrapper_names());
     pattern.matches(&format!("{front}{ANY}"))
         || pattern.begins_open()
         || programs
-            .chain(RUNNERS.iter().map(|(name, _)| *name))
+            .chain(interpreters::runners())
             .filter(|name| *name != "git")
             .any(|name| takes_anything(pattern, front, name))
 }
@@ -115,10 +113,10 @@ fn stem(program: &str) -> &str {
 fn runs_what_it_is_told(program: &str) -> bool {
     let name = stem(program);
     name != "git"
-        && (INTERPRETERS.contains(&name)
+        && (interpreters::about(name).language
             || MORE.contains(&name)
             || shell::wrapper_names().any(|own| own == name)
-            || RUNNERS.iter().any(|(own, _)| *own == name))
+            || !interpreters::about(name).runs.is_empty())
 }
 
 /// Whether a pattern covers a program, behind these assignments, with arguments that it does not name.
@@ -128,14 +126,15 @@ fn takes_anything(pattern: &TextPattern, front: &str, program: &str) -> bool {
     let code = CODE_OPTIONS
         .iter()
         .any(|option| matches(&format!("{program} {option} {ANY}")));
-    let verbs = RUNNERS.iter().filter(|(own, _)| *own == name).any(|(_, verbs)| {
+    let verbs = interpreters::about(name).runs.iter().any(|verbs| {
         let mut words = vec![program];
         words.extend(*verbs);
         words.push(ANY);
         matches(&words.join(" "))
     });
     // A runner that runs things only behind a verb (`npm exec`) is covered only with it.
-    let bare = INTERPRETERS.contains(&name) || MORE.contains(&name) || shell::wrapper_names().any(|own| own == name);
+    let bare =
+        interpreters::about(name).language || MORE.contains(&name) || shell::wrapper_names().any(|own| own == name);
     verbs || (bare && (code || matches(&format!("{program} {ANY}"))))
 }
 

@@ -4,12 +4,12 @@
 //! No language is read here. Quoted words between which nothing but the signs of a list stands are taken for one, and a text that
 //! reaches code which runs something is compared with rules as commands are. It asks, and never allows anything.
 
-use crate::shell::{Analysis, Command};
+use crate::shell::{Analysis, Command, interpreters};
 
 use super::{
     listed::producers,
     mentioned::Mention,
-    told::{CALLS, interpreter, is_code, is_fed, is_interpreter, words},
+    told::{CALLS, interpreter, is_code, is_fed, words},
     world::World,
 };
 
@@ -31,14 +31,14 @@ const OBEYS: &[&str] = &["eval", "getline", "| $", "|$"];
 /// The texts on the input of a command that it may run: of code that runs something, and of consoles.
 pub(super) fn obeyed_input(line: &str, analysis: &Analysis, index: usize, command: &Command) -> Vec<String> {
     let console = is_console_of_code(command);
+    if !console && !interpreter(command) {
+        return Vec::new();
+    }
     let given = analysis
         .inputs
         .get(&index)
         .and_then(Option::as_deref)
         .unwrap_or_default();
-    if !console && !interpreter(command) {
-        return Vec::new();
-    }
     let mut out = Vec::new();
     if (console || is_fed(line, command)) && !given.is_empty() {
         let shells: Vec<&str> = given.lines().take(MOST_LINES).filter_map(of_a_shell).collect();
@@ -101,7 +101,7 @@ fn is_code_that_runs(command: &Command) -> bool {
 /// Whether a program is a console that runs its input as code: `ipython`, `python manage.py shell`.
 fn is_console_of_code(command: &Command) -> bool {
     let name = command.program_name().unwrap_or_default();
-    let frame = is_interpreter(name)
+    let frame = interpreters::is_language(name)
         || matches!(
             name,
             "deno" | "jupyter" | "rails" | "mix" | "symfony" | "flask" | "django-admin"

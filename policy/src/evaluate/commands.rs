@@ -68,7 +68,7 @@ impl World<'_> {
 
     pub(super) fn judge_line(&self, line: &str) -> Line {
         let analysis = Judged::of(self.analyse(line), &self.workspace);
-        let mut parts = Vec::new();
+        let mut parts = Vec::with_capacity(analysis.commands.len());
         let mut work = work::BUDGET;
         let documents = line.contains("<<");
         for (index, command) in analysis.commands.iter().enumerate() {

@@ -74,7 +74,9 @@ pub(super) fn changes_whole_trees(command: &Command) -> bool {
 
 /// The same as a fork bomb in another language: a loop around `fork`.
 fn forks_in_code(command: &Command) -> bool {
-    let interpreter = command.program_name().is_some_and(super::told::is_interpreter);
+    let interpreter = command
+        .program_name()
+        .is_some_and(crate::shell::interpreters::is_language);
     interpreter
         && command.words.iter().skip(1).filter_map(Word::literal).any(|word| {
             let fork = word.match_indices("fork").any(|(at, _)| {

@@ -13,7 +13,7 @@ use crate::{
     shell::{
         Access, Analysis, Command, CommandClass, Context, FileAccess, Word, acts,
         inert::{self, Words},
-        mentions, takes_script,
+        interpreters, mentions, takes_script,
     },
 };
 
@@ -93,7 +93,7 @@ impl World<'_> {
         }
         let mut search = Search::new(self);
         search.last_is_plain = last_is_plain(analysis, index, command);
-        let interprets = told::is_interpreter(program) && known != Words::Inert;
+        let interprets = interpreters::is_language(program) && known != Words::Inert;
         let words = command.words.get(1..).unwrap_or_default();
         match known {
             // Code in an argument is looked into elsewhere: here for what the code is given.
@@ -408,7 +408,7 @@ fn is_script(words: &[Word]) -> bool {
         text.rsplit_once('.')
             .is_some_and(|(name, end)| !name.is_empty() && SCRIPTS.contains(&end))
     };
-    if !told::is_interpreter(program) {
+    if !interpreters::is_language(program) {
         let programs = program.starts_with('/') || program.contains("/.bin/");
         return ending(program) || (program.contains('/') && !programs);
     }

@@ -13,7 +13,7 @@ use crate::{
     document::covers,
     redact,
     rule::{Matcher, ParsedRule, parse},
-    shell::{self, Assignment, Command, CommandClass, Word, quote},
+    shell::{self, Assignment, Command, CommandClass, Word, interpreters, quote},
 };
 
 use super::{texts, told};
@@ -214,7 +214,7 @@ fn with_assignments(command: &Command) -> Option<String> {
 pub(crate) fn is_interpreter(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&plain) || told::INTERPRETERS.contains(&plain)
+    INTERPRETERS.contains(&plain) || interpreters::is_language(plain)
 }
 
 /// Whether a command hands code to an interpreter in its words: `python3 -c …`, `node -e …`. A file that is named, or a

@@ -14,7 +14,7 @@ use crate::{
     shell::{
         Analysis, Command, CommandClass, OpaqueReason, Word,
         globals::{Front, front},
-        quote, synonyms,
+        needs_quotes, quote, synonyms,
     },
 };
 
@@ -139,13 +139,6 @@ fn assignments(command: &Command) -> String {
 /// Whether a command has one text only: literal words that need no quotes, one blank apart, behind a program that is neither
 /// a path nor git with options of its own or a push. Most commands are like that, and need no other text to be made.
 fn is_plain(command: &Command) -> bool {
-    let safe = |byte: u8| {
-        byte.is_ascii_alphanumeric()
-            || matches!(
-                byte,
-                b'_' | b'-' | b'.' | b'/' | b':' | b'=' | b'@' | b'%' | b'+' | b','
-            )
-    };
     let Some((Word::Literal(program), rest)) = command.words.split_first() else {
         return false;
     };
@@ -155,12 +148,12 @@ fn is_plain(command: &Command) -> bool {
     // A push has one more text for each branch that it forces or deletes.
     let special = |word: &str| word.starts_with('-') || word == "push";
     let git = program == "git" && matches!(rest.first(), Some(Word::Literal(word)) if special(word));
-    if !command.assignments.is_empty() || !name || git || quote(&[program]) != *program {
+    if !command.assignments.is_empty() || !name || git || needs_quotes(program, true) {
         return false;
     }
     let mut text = command.text.as_str();
     for (index, word) in command.words.iter().enumerate() {
-        let Some(word) = word.literal().filter(|word| !word.is_empty() && word.bytes().all(safe)) else {
+        let Some(word) = word.literal().filter(|word| !needs_quotes(word, false)) else {
             return false;
         };
         if index > 0 {
@@ -369,6 +362,9 @@ pub(super) fn pieces(command: &Command, room: usize) -> Vec<Vec<String>> {
         return all;
     };
     let name = program.rsplit('/').next().unwrap_or_default();
+    if all.is_empty() && !spelled::has_options(name, rest) {
+        return all;
+    }
     let spelled = spelled::without_options(name, rest, room);
     let moved = spelled::with_options_first(name, rest, room);
     if spelled.too_many || moved.too_many {

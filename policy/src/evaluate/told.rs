@@ -12,55 +12,12 @@ use crate::{
     shell::{
         Access, Analysis, Command, Word, acts,
         inert::{self, Words},
+        interpreters::{self, Interpreter},
     },
 };
 
 use super::{coded, files::Cover, mentioned::Mention, part::Part, world::World};
 
-/// Languages whose programs stand in an argument.
-pub(super) const INTERPRETERS: &[&str] = &[
-    "R",
-    "Rscript",
-    "awk",
-    "bun",
-    "deno",
-    "elixir",
-    "erl",
-    "gawk",
-    "ghc",
-    "groovy",
-    "guile",
-    "julia",
-    "lua",
-    "luajit",
-    "mawk",
-    "nawk",
-    "node",
-    "nodejs",
-    "ocaml",
-    "octave",
-    "osascript",
-    "perl",
-    "php",
-    "pypy",
-    "python",
-    "racket",
-    "raku",
-    "ruby",
-    "sbcl",
-    "scala",
-    "tclsh",
-];
-/// Programs that run or read what their texts say, and are no languages that a rule could be too wide for.
-const ALSO: &[&str] = &[
-    "duckdb", "emacs", "gnuplot", "m4", "mariadb", "mongosh", "mysql", "psql", "sqlite3", "yq",
-];
-/// Shells whose language is another one than bash's: each of their words may be a script.
-const FOREIGN: &[&str] = &["csh", "fish", "osh", "powershell", "pwsh", "rc", "tcsh"];
-/// Programs whose input can be a shell's.
-const SHELLS_INSIDE: &[&str] = &["docker", "kubectl", "nerdctl", "oc", "podman", "script", "wsl"];
-/// Programs whose commands, given as one word, write and read files: `vim -c 'w file'`.
-const EDITORS: &[&str] = &["ex", "gdb", "lldb", "nvim", "vi", "vim"];
 /// What code that runs commands holds, in one of these languages.
 pub(super) const CALLS: &[&str] = &[
     "exec",
@@ -85,82 +42,6 @@ pub(super) const CALLS: &[&str] = &[
     "| \"",
     ".cmd(",
     "passthru",
-];
-/// Programs, with their verb, that run the command after it.
-pub(super) const RUNNERS: &[(&str, &[&str])] = &[
-    ("asdf", &["exec"]),
-    ("bunx", &[]),
-    ("bundle", &["exec"]),
-    ("bwrap", &[]),
-    ("cgexec", &[]),
-    ("concurrently", &[]),
-    ("conda", &["run"]),
-    ("cross-env", &[]),
-    ("dbus-run-session", &[]),
-    ("direnv", &["exec"]),
-    ("docker", &["exec"]),
-    ("docker", &["run"]),
-    ("dotenv", &[]),
-    ("entr", &[]),
-    ("expect", &[]),
-    ("faketime", &[]),
-    ("fakeroot", &[]),
-    ("firejail", &[]),
-    ("gdb", &[]),
-    ("git", &["bisect", "run"]),
-    ("git", &["rebase"]),
-    ("git", &["submodule", "foreach"]),
-    ("go", &["run"]),
-    ("gosu", &[]),
-    ("hatch", &["run"]),
-    ("hyperfine", &[]),
-    ("kubectl", &["exec"]),
-    ("ltrace", &[]),
-    ("make", &[]),
-    ("mise", &["exec"]),
-    ("nix", &["develop"]),
-    ("nix", &["shell"]),
-    ("nix-shell", &[]),
-    ("nodemon", &[]),
-    ("npm", &["exec"]),
-    ("npm", &["x"]),
-    ("npx", &[]),
-    ("nsenter", &[]),
-    ("numactl", &[]),
-    ("pdm", &["run"]),
-    ("perf", &["stat"]),
-    ("pipenv", &["run"]),
-    ("pkexec", &[]),
-    ("pipx", &["run"]),
-    ("pnpm", &["dlx"]),
-    ("pnpm", &["exec"]),
-    ("pnpx", &[]),
-    ("podman", &["exec"]),
-    ("podman", &["run"]),
-    ("poetry", &["run"]),
-    ("prlimit", &[]),
-    ("proxychains4", &[]),
-    ("rlwrap", &[]),
-    ("runuser", &[]),
-    ("screen", &[]),
-    ("script", &[]),
-    ("setpriv", &[]),
-    ("ssh-agent", &[]),
-    ("su", &[]),
-    ("systemd-run", &[]),
-    ("tmux", &[]),
-    ("torsocks", &[]),
-    ("unbuffer", &[]),
-    ("uv", &["run"]),
-    ("uvx", &[]),
-    ("valgrind", &[]),
-    ("vi", &[]),
-    ("vim", &[]),
-    ("nvim", &[]),
-    ("watchexec", &[]),
-    ("xvfb-run", &[]),
-    ("yarn", &["dlx"]),
-    ("yarn", &["exec"]),
 ];
 /// Lines of a patch that name a file, and what happens to it.
 const PATCHED: &[(&str, Access)] = &[
@@ -193,11 +74,10 @@ impl World<'_> {
         if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
             told.push(line.to_owned());
         }
-        let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
         if acts::is_console(command) && line.contains("<<") {
             told.extend(console_commands(line));
         }
-        if is(SHELLS_INSIDE) && line.contains("<<") {
+        if about(command).inside && line.contains("<<") {
             told.extend(line.lines().skip(1).take(MAX_PLACES).map(|text| text.trim().to_owned()));
         }
         if told.is_empty() {
@@ -225,10 +105,13 @@ impl World<'_> {
     ) -> impl Iterator<Item = Part> + 'c {
         let interprets = interpreter(command);
         let sed = matches!(command.program_name(), Some("sed" | "gsed"));
-        let foreign = command.program_name().is_some_and(|name| FOREIGN.contains(&name));
-        let edits = command
-            .program_name()
-            .is_some_and(|name| EDITORS.contains(&name) || ALSO.contains(&name));
+        let Interpreter {
+            foreign,
+            editor,
+            console,
+            ..
+        } = *about(command);
+        let edits = editor || console;
         let told = move |word: &&str| {
             foreign || (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
         };
@@ -283,15 +166,13 @@ pub(super) fn words(command: &Command) -> impl Iterator<Item = &str> {
 pub(super) fn is_fed(line: &str, command: &Command) -> bool {
     let is_stream = |word: &str| ["/dev/", "/proc/"].iter().any(|folder| word.starts_with(folder));
     let names_input = || words(command).any(|word| word == "-" || is_stream(word));
-    interpreter(command) && (names_input() || words(command).all(|word| word.starts_with('-'))) && line.contains("<<")
+    (names_input() || words(command).all(|word| word.starts_with('-'))) && interpreter(command) && line.contains("<<")
 }
 
 /// Whether all of the line is looked through for what a command is told on its input.
 pub(super) fn looks_through_line(line: &str, documents: bool, command: &Command) -> bool {
     let patches = matches!(command.program_name(), Some("apply_patch" | "applypatch"));
-    let is = |names: &[&str]| command.program_name().is_some_and(|name| names.contains(&name));
-    let reads_it = acts::is_console(command) || is(SHELLS_INSIDE);
-    patches || documents && (reads_it || is_fed(line, command))
+    patches || documents && (acts::is_console(command) || about(command).inside || is_fed(line, command))
 }
 
 /// What the lines of a here-document run, if a program reads its own commands from it.
@@ -307,15 +188,13 @@ fn console_commands(line: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-pub(super) fn interpreter(command: &Command) -> bool {
-    command
-        .program_name()
-        .is_some_and(|name| is_interpreter(name) || ALSO.contains(&name))
+/// What is known about the program of a command.
+fn about(command: &Command) -> &'static Interpreter {
+    interpreters::about(command.program_name().unwrap_or_default())
 }
 
-/// Whether a program runs the text of its arguments or its input.
-pub(super) fn is_interpreter(program: &str) -> bool {
-    INTERPRETERS.contains(&program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+pub(super) fn interpreter(command: &Command) -> bool {
+    command.program_name().is_some_and(interpreters::acts_on_texts)
 }
 
 /// Whether a script of sed reads or writes files: `r file`, `w file`.
@@ -333,9 +212,8 @@ pub(super) fn runs_another(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
     };
-    RUNNERS
-        .iter()
-        .any(|(name, verbs)| name == program && *name != "make" && rest.starts_with(verbs))
+    let runs = &interpreters::about(program).runs;
+    *program != "make" && runs.iter().any(|verbs| rest.starts_with(verbs))
 }
 
 /// What a script of sed gives to a shell by the flag `e`: `s/a/rm -rf x/e`.
@@ -363,6 +241,7 @@ fn told(command: &Command) -> Vec<String> {
     let Some(program) = command.program_name() else {
         return Vec::new();
     };
+    let known = interpreters::about(program);
     if interpreter(command) {
         return words(command)
             .filter(|word| (is_code(word) || word.contains("%w")) && CALLS.iter().any(|call| word.contains(call)))
@@ -378,7 +257,8 @@ fn told(command: &Command) -> Vec<String> {
     }
     if program == "git" {
         // A transport that is a command: `ext::sh -c …`.
-        out.extend(words(command).filter_map(|word| word.split_once("ext::").map(|(_, run)| run.to_owned())));
+        let transports = words(command).filter(|word| word.contains(':'));
+        out.extend(transports.filter_map(|word| word.split_once("ext::").map(|(_, run)| run.to_owned())));
     }
     if matches!(program, "sed" | "gsed") {
         out.extend(words(command).flat_map(run_by_sed));
@@ -397,7 +277,7 @@ fn told(command: &Command) -> Vec<String> {
             }
         }
     }
-    for (_, verbs) in RUNNERS.iter().filter(|(name, _)| *name == program) {
+    for verbs in &known.runs {
         let mut rest = words(command);
         if !verbs.iter().all(|verb| rest.next() == Some(*verb)) {
             continue;

@@ -33,7 +33,7 @@ pub(super) struct World<'a> {
     /// Where its folders really are.
     real_roots: Vec<AbsPath>,
     /// Per place of the ruleset: anchors as named, and where they really are.
-    anchors: Vec<(Anchors, Anchors)>,
+    anchors: OnceCell<Vec<(Anchors, Anchors)>>,
     /// All places that a pattern can be anchored at.
     bases: OnceCell<Bases>,
     /// The input as conditions look at it, once one did.
@@ -53,40 +53,18 @@ impl<'a> World<'a> {
         workspace
             .additional_roots
             .extend(rules.directories(&workspace.root, workspace.home.as_ref()));
-        let real = |path: &AbsPath| real_of(request, path).unwrap_or(path).clone();
-        // Outside the workspace the working directory is no place that relative rules could mean.
-        let cwd = if workspace.contains(&workspace.cwd) {
-            workspace.cwd.clone()
-        } else {
-            workspace.root.clone()
-        };
-        let anchors = rules
-            .places()
-            .iter()
-            .map(|folder| {
-                let named = Anchors {
-                    document: folder.as_ref().unwrap_or(&workspace.root).clone(),
-                    home: workspace.home.clone(),
-                    cwd: cwd.clone(),
-                    root: workspace.root.clone(),
-                };
-                let really = Anchors {
-                    document: real(&named.document),
-                    home: named.home.as_ref().map(real),
-                    cwd: real(&named.cwd),
-                    root: real(&named.root),
-                };
-                (named, really)
-            })
-            .collect::<Vec<_>>();
+        let real_roots = workspace
+            .roots()
+            .map(|path| real_of(request, path).unwrap_or(path).clone())
+            .collect();
         Self {
             bases: OnceCell::new(),
             rules,
             request,
             mode_note,
-            real_roots: workspace.roots().map(real).collect(),
+            real_roots,
             workspace,
-            anchors,
+            anchors: OnceCell::new(),
             input_text: OnceCell::new(),
             conditions: RefCell::new(BTreeMap::new()),
             words_left: Cell::new(MOST_WORDS),
@@ -175,7 +153,39 @@ impl<'a> World<'a> {
     }
 
     fn anchors(&self, item: InForce<'_>) -> Option<&(Anchors, Anchors)> {
-        self.anchors.get(item.place)
+        self.all_anchors().get(item.place)
+    }
+
+    /// Most calls that name no file need none of them.
+    fn all_anchors(&self) -> &[(Anchors, Anchors)] {
+        self.anchors.get_or_init(|| self.anchors_of_places())
+    }
+
+    fn anchors_of_places(&self) -> Vec<(Anchors, Anchors)> {
+        let workspace = &self.workspace;
+        let real = |path: &AbsPath| self.real(path).unwrap_or(path).clone();
+        // Outside the workspace the working directory is no place that relative rules could mean.
+        let cwd = if workspace.contains(&workspace.cwd) {
+            &workspace.cwd
+        } else {
+            &workspace.root
+        };
+        let places = self.rules.places().iter().map(|folder| {
+            let named = Anchors {
+                document: folder.as_ref().unwrap_or(&workspace.root).clone(),
+                home: workspace.home.clone(),
+                cwd: cwd.clone(),
+                root: workspace.root.clone(),
+            };
+            let really = Anchors {
+                document: real(&named.document),
+                home: named.home.as_ref().map(real),
+                cwd: real(&named.cwd),
+                root: real(&named.root),
+            };
+            (named, really)
+        });
+        places.collect()
     }
 
     /// A rule on paths that has a pattern and holds for this call.
@@ -224,7 +234,7 @@ impl<'a> World<'a> {
         let real = self.real(path).filter(|real| *real != path);
         self.rules.index().files(
             std::iter::once(path).chain(real),
-            self.bases.get_or_init(|| bases(&self.anchors)),
+            self.bases.get_or_init(|| bases(self.all_anchors())),
         )
     }
 
@@ -302,7 +312,7 @@ impl<'a> World<'a> {
         if name.contains('/') {
             return false;
         }
-        if BUILTINS.contains(&name) {
+        if BUILTINS.binary_search(&name).is_ok() {
             return true;
         }
         let Some(Some(found)) = self.request.facts.programs.get(name) else {
@@ -402,18 +412,21 @@ pub(super) fn left_behind(workspace: &Workspace, text: &str) -> Option<Vec<AbsPa
 /// Folders that everybody writes to.
 const OPEN_FOLDERS: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Words that bash runs itself before it looks for a program.
+/// Words that bash runs itself before it looks for a program, in order.
 const BUILTINS: &[&str] = &[
+    "!",
     ":",
     "[",
     "[[",
     "alias",
     "bg",
+    "break",
     "builtin",
     "caller",
     "cd",
     "command",
     "compgen",
+    "continue",
     "declare",
     "dirs",
     "disown",
@@ -455,7 +468,12 @@ const BUILTINS: &[&str] = &[
     "umask",
     "unset",
     "wait",
-    "!",
-    "break",
-    "continue",
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn builtins_are_in_the_order_in_which_they_are_looked_for() {
+        assert!(super::BUILTINS.is_sorted());
+    }
+}

@@ -101,10 +101,14 @@ const DESTRUCTIVE: &[(&str, When, &str)] = &[
 /// Why a command destroys what it is pointed at, if it does.
 pub(crate) fn destroys(command: &Command) -> Option<&'static str> {
     let program = command.program_name()?;
-    let (_, when, reason) = DESTRUCTIVE.iter().find(|(name, ..)| match name.strip_suffix('*') {
+    let named = |name: &str| match name.strip_suffix('*') {
         Some(beginning) => program.starts_with(beginning),
-        None => program == *name,
-    })?;
+        None => program == name,
+    };
+    // Each command is looked for here, and hardly one begins as an entry does.
+    let first = program.as_bytes().first();
+    let mut alike = DESTRUCTIVE.iter().filter(|(name, ..)| name.as_bytes().first() == first);
+    let (_, when, reason) = alike.find(|(name, ..)| named(name))?;
     let arguments = command.words.get(1..).unwrap_or_default();
     let has = |sought: &[&str]| {
         arguments

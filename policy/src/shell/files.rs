@@ -147,6 +147,9 @@ impl<'a> Call<'a> {
 
     /// Files and hosts that are values of options.
     fn option_values(&mut self, program: &Program) {
+        if self.parsed.options.is_empty() {
+            return;
+        }
         for (options, access) in [
             (program.reads, Access::Read),
             (program.writes, Access::Write),

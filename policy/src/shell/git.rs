@@ -73,61 +73,64 @@ fn only_harmless_settings(words: &[Word], split: &Split<'_>) -> bool {
     true
 }
 
+/// Global options by which it does.
+const GLOBAL_ESCAPES: &[&str] = &[
+    "-c",
+    "--config-env",
+    "--exec-path",
+    "--git-dir",
+    "--work-tree",
+    "--super-prefix",
+];
+
+/// Options of subcommands by which it does; git takes any unique beginning.
+const ESCAPES: &[&str] = &[
+    "--upload-pack",
+    "--receive-pack",
+    "--exec",
+    "--ext-diff",
+    "--textconv",
+    "--output",
+    "--output-directory",
+    "--open-files-in-pager",
+    "--extcmd",
+    "--tool",
+    "--config",
+    "--template",
+    "--separate-git-dir",
+    "--gpg-sign",
+    "--exec-path",
+    "--filter-process",
+    "--tree-filter",
+    "--index-filter",
+    "--msg-filter",
+    "--env-filter",
+    "--commit-filter",
+    "--parent-filter",
+    "--tag-name-filter",
+    "--setup",
+    "--strategy",
+    "--remote",
+    "--editor",
+    "--use-askpass",
+    "--sendmail-cmd",
+    "--smtp-server",
+    "--to-cmd",
+    "--cc-cmd",
+];
+
 /// The first option that makes git run another program or write elsewhere than into the repository.
 pub(super) fn escape(words: &[Word]) -> Option<String> {
     let split = split(words);
-    // `-p` forces the pager, which the repository's configuration may name.
-    let global = [
-        "-c",
-        "--config-env",
-        "--exec-path",
-        "--git-dir",
-        "--work-tree",
-        "--super-prefix",
-    ];
     let harmless = split.globals.contains(&"-c") && only_harmless_settings(words, &split);
     if let Some(found) = split
         .globals
         .iter()
         .filter(|option| **option != "-c" || !harmless)
-        .find(|option| global.contains(option) || option.starts_with("-c"))
+        .find(|option| GLOBAL_ESCAPES.contains(option) || option.starts_with("-c"))
     {
         return Some((*found).to_owned());
     }
-    let long = [
-        "--upload-pack",
-        "--receive-pack",
-        "--exec",
-        "--ext-diff",
-        "--textconv",
-        "--output",
-        "--output-directory",
-        "--open-files-in-pager",
-        "--extcmd",
-        "--tool",
-        "--config",
-        "--template",
-        "--separate-git-dir",
-        "--gpg-sign",
-        "--exec-path",
-        "--filter-process",
-        "--tree-filter",
-        "--index-filter",
-        "--msg-filter",
-        "--env-filter",
-        "--commit-filter",
-        "--parent-filter",
-        "--tag-name-filter",
-        "--setup",
-        "--strategy",
-        "--remote",
-        "--editor",
-        "--use-askpass",
-        "--sendmail-cmd",
-        "--smtp-server",
-        "--to-cmd",
-        "--cc-cmd",
-    ];
     let verb = split.verb.unwrap_or_default();
     for word in words.get(split.rest..).unwrap_or_default() {
         let Some(text) = word.literal() else { continue };
@@ -137,7 +140,7 @@ pub(super) fn escape(words: &[Word]) -> Option<String> {
         if text.starts_with("--") {
             let name = text.split('=').next().unwrap_or(text);
             // git takes any unique beginning. `--exec` of rebase, `--remote` of archive, `--config` of clone.
-            let meant = long
+            let meant = ESCAPES
                 .iter()
                 .any(|long| long.starts_with(name) && (name.len() > 5 || name == *long));
             // Where it is the only one that begins so, fewer letters are enough.

@@ -158,11 +158,11 @@ pub(super) fn verbs(name: &str, rest: &[Word]) -> Vec<(String, String)> {
                 at += 1;
             }
             Front::Word => {
-                let one = word.literal().unwrap_or_default().to_owned();
+                let one = word.literal().unwrap_or_default();
                 let next = rest.iter().skip(at + 1).filter_map(Word::literal);
                 let next = next.take(MOST_WORDS).find(|text| !text.starts_with('-'));
-                let two = format!("{one}+{}", next.unwrap_or_default());
-                out.push((one, two));
+                let two = [one, "+", next.unwrap_or_default()].concat();
+                out.push((one.to_owned(), two));
                 if !std::mem::take(&mut either) {
                     break;
                 }

@@ -40,7 +40,7 @@ pub(super) fn named(
     state: &State,
     context: &ShellContext,
 ) -> Vec<Named> {
-    if state.remote {
+    if state.remote || !arguments.iter().any(may_name_a_file) {
         return Vec::new();
     }
     let words: Vec<Word> = std::iter::once(Word::Literal(name.to_owned()))
@@ -110,6 +110,13 @@ pub(super) fn named(
         before = Some(field.text().unwrap_or_default());
     }
     search.found
+}
+
+/// Whether a word is worth a look: an option, whose value may be a file by its name alone, or one with what paths are told by.
+/// Most commands have no such word.
+fn may_name_a_file(field: &Field) -> bool {
+    let signs = |text: &str| text.starts_with('-') || text.contains(['/', '~']) || text.contains("..");
+    !field.exact || field.candidates.iter().flatten().any(|text| signs(&text.text))
 }
 
 /// The program that a runner is given, where it lies outside or may: `uv run ../x.py`, `npx file:../x`, `npx ..`.

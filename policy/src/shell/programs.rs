@@ -258,7 +258,9 @@ pub(super) fn know<'a>(name: &str, arguments: impl IntoIterator<Item = &'a Word>
         return Some(Known { program, verb: None });
     }
     let words: Vec<&Word> = arguments.into_iter().take(MOST_GLOBAL_WORDS).collect();
-    let mut spelled = name.to_owned();
+    // Room for most subcommands.
+    let mut spelled = String::with_capacity(name.len() + 32);
+    spelled.push_str(name);
     let mut known = Known { program, verb: None };
     let mut from = 0;
     // The subcommand is an operand that the options before it leave; below it, options count from there.
@@ -273,7 +275,8 @@ pub(super) fn know<'a>(name: &str, arguments: impl IntoIterator<Item = &'a Word>
         let Some((at, Some(verb))) = verbs.find(|(_, verb)| !verb.is_some_and(|verb| verb.starts_with('+'))) else {
             break;
         };
-        spelled = format!("{spelled} {verb}");
+        spelled.push(' ');
+        spelled.push_str(verb);
         from += at + 1;
         if let Some(entry) = find(&spelled) {
             known.verb = Some((entry, from));

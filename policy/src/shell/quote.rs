@@ -13,10 +13,7 @@ pub fn quote<S: AsRef<str>>(words: &[S]) -> String {
         if !line.is_empty() {
             line.push(' ');
         }
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-        // The first word is quoted where bash would take it for something else than a program: `A=1`, `if`, `time`.
-        let special = line.is_empty() && (word.contains('=') || KEYWORDS.contains(&word));
-        if !word.is_empty() && word.chars().all(plain) && !special {
+        if !needs_quotes(word, line.is_empty()) {
             line.push_str(word);
         } else {
             line.push('\'');
@@ -25,6 +22,21 @@ pub fn quote<S: AsRef<str>>(words: &[S]) -> String {
         }
     }
     line
+}
+
+/// Whether bash would read a word as something else than its characters; the first word of a command also where bash would
+/// take it for something else than a program: `A=1`, `if`, `time`.
+pub(crate) fn needs_quotes(word: &str, first: bool) -> bool {
+    let special = || first && (word.contains('=') || KEYWORDS.contains(&word));
+    word.is_empty() || !word.bytes().all(is_plain) || special()
+}
+
+/// Whether a character is itself wherever it stands in a word behind the first.
+pub(super) fn is_plain(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'/' | b':' | b'=' | b'@' | b'%' | b'+' | b','
+    )
 }
 
 #[cfg(test)]

@@ -137,6 +137,22 @@ pub(super) const KEYWORDS: &[&str] = &[
     "case", "in", "esac", "function", "coproc", "time",
 ];
 
+/// The characters that a keyword can begin with, one bit for each: most words are none.
+const KEYWORD_BEGINNINGS: u128 = {
+    let (mut set, mut words) = (0, KEYWORDS);
+    while let [word, others @ ..] = words {
+        if let [first, ..] = word.as_bytes() {
+            set |= 1 << *first;
+        }
+        words = others;
+    }
+    set
+};
+
+fn begins_keyword(c: char) -> bool {
+    c.is_ascii() && KEYWORD_BEGINNINGS >> u32::from(c) & 1 == 1
+}
+
 impl<'a> Reader<'a> {
     fn new(text: &'a str, dialect: Dialect, budget: Budget) -> Self {
         Self {
@@ -253,7 +269,7 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let first = self.peek();
         self.at = start;
-        let first = first?;
+        let first = first.filter(|first| begins_keyword(*first))?;
         for word in KEYWORDS.iter().copied().filter(|word| word.starts_with(first)) {
             let whole = self.eat(word) && self.peek().is_none_or(is_meta);
             let end = self.at;

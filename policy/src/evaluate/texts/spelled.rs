@@ -60,6 +60,12 @@ pub(super) fn has_options_in_front(program: &str, rest: &[Word]) -> bool {
             .is_some_and(|word| !before_last.is_empty() && is_moved(word))
 }
 
+/// Whether any word is an option, or may be.
+pub(super) fn has_options(program: &str, rest: &[Word]) -> bool {
+    rest.iter()
+        .any(|word| front(program, word) != Front::Word || is_moved(word))
+}
+
 /// Whether a word is an option wherever it stands.
 fn is_moved(word: &Word) -> bool {
     let text = match word {

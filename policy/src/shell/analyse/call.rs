@@ -226,7 +226,7 @@ impl Walk<'_> {
         {
             self.opaque(&hidden::spelled_out(name), OpaqueReason::ConfusableName);
         }
-        let before = (!call.resolved).then(|| state.clone());
+        let before = (!call.resolved && call.fields.iter().any(may_become)).then(|| state.clone());
         // What runs in this shell may set where `cd -` and `popd` lead.
         let runs_here = name.as_deref().is_none_or(|name| {
             matches!(
@@ -378,16 +378,10 @@ impl Walk<'_> {
 
     /// The same command with what its dynamic words may be: for rules that deny.
     fn variants(&mut self, call: &Call<'_>, state: &State) -> Read<()> {
-        let resolves = |field: &Field| {
-            field.text().is_none() && field.candidates.iter().any(|words| words.iter().all(|text| !text.glob))
-        };
-        if !call.fields.iter().any(resolves) {
-            return Ok(());
-        }
         let most = call
             .fields
             .iter()
-            .filter(|field| resolves(field))
+            .filter(|field| may_become(field))
             .map(|field| field.candidates.len())
             .max()
             .unwrap_or(0);
@@ -417,16 +411,26 @@ impl Walk<'_> {
     }
 }
 
+/// Whether a dynamic word has candidates that can be put in its place.
+fn may_become(field: &Field) -> bool {
+    field.text().is_none() && field.candidates.iter().any(|words| words.iter().all(|text| !text.glob))
+}
+
 /// The words as written, with what stands between them.
 pub(super) fn text(fields: &[Field]) -> String {
-    let mut text = String::new();
+    let length = fields.iter().map(|field| field.before.len() + field.source.len()).sum();
+    let mut text = String::with_capacity(length);
     for (number, field) in fields.iter().enumerate() {
         if number > 0 && !field.source.is_empty() {
             text.push_str(&field.before);
         }
         text.push_str(&field.source);
     }
-    text.trim().to_owned()
+    let trimmed = text.trim();
+    if trimmed.len() == text.len() {
+        return text;
+    }
+    trimmed.to_owned()
 }
 
 /// An assignment that no program started later can see: shells only export what was exported before.

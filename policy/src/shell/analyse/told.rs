@@ -116,7 +116,7 @@ impl Walk<'_> {
         }
         // `ext::cmd args`: a command that speaks for the other side; `% ` is a blank in one of its words.
         for word in words.iter().filter_map(Word::literal) {
-            let Some((_, command)) = word.split_once("ext::").filter(|(before, _)| before.is_empty()) else {
+            let Some(command) = word.strip_prefix("ext::") else {
                 continue;
             };
             let command = command.replace("% ", "\0");

@@ -356,6 +356,14 @@ impl Reader<'_> {
     fn assignment(&mut self) -> Read<Option<RawAssignment>> {
         self.blanks();
         let start = self.at;
+        // Most words are none. A continuation may stand anywhere, so a backslash is looked at closely.
+        let mut behind = self
+            .rest()
+            .bytes()
+            .skip_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        if !matches!(behind.next(), Some(b'=' | b'[' | b'+' | b'\\')) {
+            return Ok(None);
+        }
         let mut name = String::new();
         while let Some(c) = self.peek() {
             if !(c.is_ascii_alphabetic() || c == '_' || (!name.is_empty() && c.is_ascii_digit())) {

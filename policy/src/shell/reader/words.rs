@@ -3,7 +3,10 @@
 use std::{borrow::Cow, rc::Rc};
 
 use super::{Dialect, Fault, Read, Reader, compound::is_name, is_meta};
-use crate::shell::syntax::{Arithmetic, Operation, Parameter, Piece, RawWord, Removal};
+use crate::shell::{
+    quote::is_plain,
+    syntax::{Arithmetic, Operation, Parameter, Piece, RawWord, Removal},
+};
 
 /// Longest index of an array, in bytes.
 const INDEX_BYTES: usize = 1024;
@@ -68,6 +71,9 @@ impl Reader<'_> {
                     return Ok(pieces);
                 }
             }
+            if until == Until::Word {
+                self.take_plain(&mut pieces);
+            }
             let Some(c) = self.peek() else {
                 return match until {
                     Until::Word | Until::Regex if open == 0 => Ok(pieces),
@@ -120,6 +126,26 @@ impl Reader<'_> {
         if let Some(c) = self.bump() {
             push(pieces, c, quoted);
         }
+    }
+
+    /// Takes the characters that are themselves wherever they stand in a word, all at once.
+    fn take_plain(&mut self, pieces: &mut Vec<Piece>) {
+        let length = self.rest().bytes().take_while(|byte| is_plain(*byte)).count();
+        let text = self.slice(self.at, self.at + length);
+        if text.is_empty() {
+            return;
+        }
+        match pieces.last_mut() {
+            Some(Piece::Plain(before)) => before.push_str(text),
+            _ => {
+                // Most words have one piece.
+                if pieces.is_empty() {
+                    pieces.reserve_exact(1);
+                }
+                pieces.push(Piece::Plain(text.to_owned()));
+            }
+        }
+        self.at += length;
     }
 
     /// A backslash and what follows it.
