@@ -4,15 +4,17 @@
 //! `npm publish` and `docker push` speak about. This gives the arguments of a command in such other words, for comparing them with
 //! denies and asks; an allow never looks here. It knows nothing of what options do.
 
-use std::sync::LazyLock;
+mod options;
+mod table;
 
-use serde::Deserialize;
+use options::{respelled, together};
+use table::{ALIASES, ENTRIES, Entry};
 
 use super::{
     Word,
     class::base_name,
-    data, executing,
-    globals::{Front, front, letters},
+    executing,
+    globals::{Front, front},
 };
 
 /// Most other names of the words of one command, for its options.
@@ -23,92 +25,10 @@ const MOST_WITH_NAMES: usize = 32;
 const USUAL_NAMES: usize = 2;
 /// Most other names of the subcommand where the options have other names, too.
 const FEW_NAMES: usize = 4;
-/// Most joined letters that are read one by one.
-const MOST_LETTERS: usize = 6;
 /// Most words in which options are looked at.
 const MOST_WORDS: usize = 128;
 /// Most words that are looked at as subcommands.
 const MOST_VERBS: usize = 3;
-
-struct Entry {
-    verbs: &'static [&'static str],
-    same: Vec<&'static [&'static str]>,
-    cut: bool,
-    long: &'static [&'static str],
-    words: Vec<&'static [&'static str]>,
-    subcommands: &'static [&'static str],
-    both: Vec<(&'static str, Vec<&'static str>)>,
-    letters: &'static str,
-    valued: &'static [&'static str],
-    /// A subcommand, perhaps with options that have to be there, and what it is, too.
-    means: Vec<(Vec<&'static str>, &'static str)>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    names: String,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
-    why: String,
-    #[serde(default)]
-    verbs: String,
-    #[serde(default)]
-    same: Vec<String>,
-    #[serde(default)]
-    cut: bool,
-    #[serde(default)]
-    long: String,
-    #[serde(default)]
-    words: Vec<String>,
-    #[serde(default)]
-    subcommands: String,
-    #[serde(default)]
-    both: Vec<String>,
-    #[serde(default)]
-    letters: String,
-    #[serde(default)]
-    valued: String,
-    #[serde(default)]
-    means: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawAlias {
-    names: String,
-    #[serde(default)]
-    verb: String,
-    is: String,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
-    why: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raws {
-    program: Vec<Raw>,
-    alias: Vec<RawAlias>,
-}
-
-/// Another name of a program, or of one of its subcommands.
-struct Alias {
-    verb: &'static str,
-    is: &'static [&'static str],
-}
-
-static ALIASES: LazyLock<data::Named<&'static str, Vec<Alias>>> = LazyLock::new(|| {
-    let raws: Raws = data::read("synonyms.toml", FILE);
-    let mut by_name = data::Named::<&'static str, Vec<Alias>>::default();
-    for raw in raws.alias {
-        for name in data::words(&raw.names) {
-            by_name.entry(name).or_default().push(Alias {
-                verb: data::keep_text(&raw.verb),
-                is: data::words(&raw.is),
-            });
-        }
-    }
-    by_name
-});
 
 /// The words of a command under other names of its program: `pip install x` for `python3 -m pip install x`, `docker compose up` for
 /// `docker-compose up`.
@@ -142,47 +62,6 @@ pub(crate) fn other_programs(words: &[Word]) -> Vec<Vec<Word>> {
         all.push(own.chain(rest.get(at..).unwrap_or_default().iter().cloned()).collect());
     }
     all
-}
-
-const FILE: &str = include_str!("../../data/synonyms.toml");
-
-static ENTRIES: LazyLock<data::Named<&'static str, Vec<&'static Entry>>> = LazyLock::new(|| {
-    let raws: Raws = data::read("synonyms.toml", FILE);
-    let mut by_name = data::Named::<&'static str, Vec<&'static Entry>>::default();
-    for raw in raws.program {
-        let lists = |texts: &[String]| texts.iter().map(|text| data::words(text)).collect();
-        let entry: &'static Entry = data::keep(Entry {
-            verbs: data::words(&raw.verbs),
-            same: lists(&raw.same),
-            cut: raw.cut,
-            long: data::words(&raw.long),
-            words: lists(&raw.words),
-            subcommands: data::words(&raw.subcommands),
-            both: pairs(&raw.both)
-                .into_iter()
-                .map(|(whole, parts)| (whole, parts.to_vec()))
-                .collect(),
-            letters: data::keep_text(&raw.letters),
-            valued: data::words(&raw.valued),
-            means: means(&raw.means),
-        });
-        for name in data::words(&raw.names) {
-            by_name.entry(name).or_default().push(entry);
-        }
-    }
-    by_name
-});
-
-/// The first word of each text, and the others.
-fn pairs(texts: &[String]) -> Vec<(&'static str, &'static [&'static str])> {
-    let split = texts.iter().map(|text| data::words(text).split_first());
-    split.flatten().map(|(first, others)| (*first, others)).collect()
-}
-
-/// The last word of each text, and those in front of it.
-fn means(texts: &[String]) -> Vec<(Vec<&'static str>, &'static str)> {
-    let split = texts.iter().map(|text| data::words(text).split_last());
-    split.flatten().map(|(last, others)| (others.to_vec(), *last)).collect()
 }
 
 fn literal(text: &str) -> Word {
@@ -370,182 +249,10 @@ fn uncut(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
     all.split_off(1)
 }
 
-/// What the entries about a command say of its options.
-struct Options {
-    /// Spellings of one option; `-s+9` are two words.
-    groups: Vec<&'static [&'static str]>,
-    /// Options that stand for several others.
-    both: Vec<(&'static str, Vec<&'static str>)>,
-    /// Letters without a value that may be joined.
-    letters: String,
-    /// Options with a value, which may stand in the same word.
-    valued: Vec<&'static str>,
-}
-
-impl Options {
-    fn of(program: &str, rest: &[Word]) -> Self {
-        let entries = about(program, rest);
-        let mut letters = letters(program).to_owned();
-        letters.extend(entries.iter().map(|entry| entry.letters));
-        Self {
-            groups: entries.iter().flat_map(|entry| entry.same.iter().copied()).collect(),
-            both: entries.iter().flat_map(|entry| entry.both.iter().cloned()).collect(),
-            letters,
-            valued: entries.iter().flat_map(|entry| entry.valued.iter().copied()).collect(),
-        }
-    }
-
-    fn group_of(&self, option: &str) -> Option<&'static [&'static str]> {
-        self.groups.iter().find(|group| group.contains(&option)).copied()
-    }
-
-    fn is_valued(&self, option: &str) -> bool {
-        self.valued.contains(&option)
-    }
-
-    /// The options that a word holds, each in a word of its own: `-nam` is `-n -a -m`, and `--file=x` is `--file x`. None if it
-    /// holds no option that is known, or one that is not.
-    fn apart(&self, text: &str) -> Vec<String> {
-        if self.group_of(text).is_some() {
-            return vec![text.to_owned()];
-        }
-        let Some(letters) = text.strip_prefix('-') else {
-            return Vec::new();
-        };
-        if letters.starts_with('-') {
-            let Some((name, value)) = text.split_once('=') else {
-                return Vec::new();
-            };
-            // `--privileged=true`
-            return match (self.is_valued(name), value) {
-                (true, _) => vec![name.to_owned(), value.to_owned()],
-                (false, "true" | "1") => vec![name.to_owned()],
-                (false, _) => Vec::new(),
-            };
-        }
-        let (mut own, mut count) = (Vec::new(), 0);
-        for (at, letter) in letters.char_indices() {
-            let option = format!("-{letter}");
-            count += 1;
-            if count > MOST_LETTERS {
-                return Vec::new();
-            }
-            let valued = self.is_valued(&option);
-            if !valued && self.group_of(&option).is_none() && !self.letters.contains(letter) {
-                return Vec::new();
-            }
-            own.push(option);
-            if valued {
-                let value = letters.get(at + letter.len_utf8()..).unwrap_or_default();
-                own.extend(Some(value.to_owned()).filter(|value| !value.is_empty()));
-                break;
-            }
-        }
-        own
-    }
-
-    /// A word, or two that belong together, in the way that is asked for; and how many words they are.
-    fn said(&self, words: &[Word], way: Way) -> Option<(Vec<String>, usize)> {
-        let (first, behind) = words.split_first()?;
-        let text = first.literal().filter(|text| text.starts_with('-') && text.len() > 1)?;
-        let two = behind
-            .first()
-            .and_then(Word::literal)
-            .map(|next| format!("{text}+{next}"));
-        if let Some(group) = two.and_then(|two| self.group_of(&two)) {
-            return Some((vec![way(group)?.to_owned()], 2));
-        }
-        let apart = self.apart(text);
-        if apart.is_empty() {
-            return None;
-        }
-        let other = |option: &String| {
-            let other = self.group_of(option).and_then(way);
-            other.map_or_else(|| option.clone(), str::to_owned)
-        };
-        Some((apart.iter().map(other).collect(), 1))
-    }
-}
-
-/// Which of the spellings of an option is taken.
-type Way = fn(&'static [&'static str]) -> Option<&'static str>;
-
-/// Ways of one kind take the last where there are fewer; `-s+9` is understood, and never said.
-const WAYS: [Way; 5] = [
-    |group| spelling(group, false, 0),
-    |group| spelling(group, false, 1),
-    |group| spelling(group, false, 2),
-    |group| spelling(group, true, 0),
-    |group| spelling(group, true, 1),
-];
-
-fn spelling(group: &'static [&'static str], long: bool, number: usize) -> Option<&'static str> {
-    let mut own = group
-        .iter()
-        .filter(|option| option.starts_with("--") == long && !option.contains('+'));
-    let last = own.clone().next_back();
-    own.nth(number).or(last).copied()
-}
-
-/// With options in other spellings: all of them short, in each way, and all of them long; joined ones apart, and values in words of
-/// their own.
-fn respelled(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
-    let options = Options::of(program, rest);
-    if options.groups.is_empty() && options.letters.is_empty() && options.valued.is_empty() {
-        return Vec::new();
-    }
-    let end = end_of_options(rest);
-    let mut all = Vec::new();
-    for way in WAYS {
-        let (mut words, mut at) = (Vec::new(), 0);
-        while let Some(word) = rest.get(at) {
-            let own = rest.get(at..end).filter(|_| at < end).unwrap_or_default();
-            match options.said(own, way) {
-                Some((said, taken)) => {
-                    words.extend(said.iter().map(|text| literal(text)));
-                    at += taken;
-                }
-                None => {
-                    words.push(word.clone());
-                    at += 1;
-                }
-            }
-        }
-        if words != rest {
-            add(&mut all, words);
-        }
-    }
-    all
-}
-
-/// With an option for several others that stand there, and with these for it: `-D` for `-d -f`.
-fn together(program: &str, rest: &[Word]) -> Vec<Vec<Word>> {
-    let options = Options::of(program, rest);
-    let end = end_of_options(rest);
-    let place = |option: &str| rest.iter().take(end).position(|word| word.literal() == Some(option));
-    let mut all = Vec::new();
-    for (whole, parts) in &options.both {
-        let places: Vec<usize> = parts.iter().filter_map(|part| place(part)).collect();
-        if let Some(first) = places.iter().min().filter(|_| places.len() == parts.len()) {
-            let kept = rest
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| at == first || !places.contains(at));
-            let words = kept.map(|(at, word)| if at == *first { literal(whole) } else { word.clone() });
-            add(&mut all, words.collect());
-        }
-        if let Some(at) = place(whole) {
-            let mut words = rest.to_vec();
-            words.splice(at..=at, parts.iter().copied().map(literal));
-            add(&mut all, words);
-        }
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{table::*, *};
+    use crate::shell::data;
 
     #[test]
     fn each_entry_has_names_and_a_reason_and_no_option_twice() {
