@@ -155,6 +155,8 @@ pub struct Command {
     /// Files that its words name, of which the tables do not say what it does with them; as far as they can be outside of the
     /// workspace, or are protected and written.
     pub named: Vec<Named>,
+    /// Each command that its words can become stands behind it, and is judged by itself.
+    pub spelled_out: bool,
 }
 
 /// A file that a word names, of a command of which it is not known what it does with it.
@@ -186,6 +188,7 @@ impl Command {
             remote: false,
             told: String::new(),
             named: Vec::new(),
+            spelled_out: false,
         }
     }
 

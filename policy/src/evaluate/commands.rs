@@ -180,6 +180,11 @@ impl World<'_> {
             )
         } else if let Some(id) = matching(Effect::Ask) {
             (Part::by_rule(self, id, subject), Reach::Nothing)
+        } else if command.spelled_out && command.class == CommandClass::Other {
+            let why = "each command that its words can become is judged by itself";
+            (Part::new(subject, Verdict::Allow, DecidedBy::Mode, why), Reach::Nothing)
+        } else if command.spelled_out {
+            self.allow_or_mode(analysis, index, command, subject)
         } else if let Some(id) = self.perhaps_denied(command, room) {
             let why = "a word that is only known at run time could make it a case for";
             (Part::perhaps(self, id, subject, why), Reach::Nothing)
@@ -209,6 +214,10 @@ impl World<'_> {
             {
                 continue;
             }
+            // Those of the commands that it can become are judged there.
+            if command.spelled_out && command.class == CommandClass::Other && !access.redirection {
+                continue;
+            }
             let cover = self.cover(reach, command, &access);
             let part = match &access.target {
                 // `cd` follows the words of a path, unless it is told otherwise.
@@ -220,7 +229,8 @@ impl World<'_> {
                     self.judge_astray(pattern, access.access, cover)
                 }
                 FileTarget::Pattern { folder, pattern } => {
-                    let unsettled = access.redirection
+                    // What is read through `<` is read as an operand is.
+                    let unsettled = (access.redirection && access.access != Access::Read)
                         || (access.access == Access::Write && globs::brings_names(analysis, index, folder));
                     self.judge_pattern(folder, pattern, access.access, unsettled, cover)
                 }

@@ -94,6 +94,7 @@ fn walked<'a>(
         defining: Vec::new(),
         plain: false,
         with_hashes: Vec::new(),
+        with_numbers: Vec::new(),
         redefines_git: false,
         input_is_changed: false,
         reads_another: false,
@@ -113,6 +114,13 @@ fn walked<'a>(
         walk.whole(&hidden::cleaned(line));
     }
     walk.take_back_lent();
+    if walk.analysis.signs.renames {
+        for index in &walk.with_numbers {
+            if let Some(command) = walk.analysis.commands.get_mut(*index) {
+                command.class = CommandClass::Other;
+            }
+        }
+    }
     if walk.redefines_git {
         for index in &walk.with_hashes {
             if let Some(command) = walk.analysis.commands.get_mut(*index) {
@@ -154,6 +162,8 @@ struct Walk<'a> {
     plain: bool,
     /// Commands of git, by number, that only look if what a substitution of git prints is no option.
     with_hashes: Vec<usize>,
+    /// Commands, by number, that only look if what programs print that count is a number.
+    with_numbers: Vec<usize>,
     /// `git` may be a function by then, and print anything.
     redefines_git: bool,
     /// Functions, aliases and traps.
@@ -456,12 +466,15 @@ impl Walk<'_> {
             ..Value::default()
         };
         let mut hash = words.is_some() && !select;
+        let (mut numbers, mut natural) = (hash, hash);
         let first = self.analysis.commands.len();
         for word in words.unwrap_or_default() {
             self.raw_word(word, &state)?;
             for field in expand::expand(word, &state, self.context, &mut self.budget)? {
                 value.exact &= field.exact;
                 hash &= field.hash;
+                numbers &= field.numbers.first().is_some_and(|number| number == "1");
+                natural &= field.numbers.len() == 1;
                 for choice in field.candidates.into_texts() {
                     value.merge(&Value {
                         choices: vec![choice],
@@ -473,8 +486,13 @@ impl Walk<'_> {
         }
         value.hash = hash;
         let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
-        value.numeric =
-            !value.exact && words.is_some_and(|words| !words.is_empty()) && sources.all(builtins::prints_number);
+        let given = words.is_some_and(|words| !words.is_empty());
+        if given && !select && (numbers || !value.exact && sources.all(builtins::prints_number)) {
+            value = Value {
+                natural,
+                ..Value::number()
+            };
+        }
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;
         let before = state.clone();
@@ -617,6 +635,7 @@ impl Walk<'_> {
                 remote: state.remote,
                 told: String::new(),
                 named: Vec::new(),
+                spelled_out: false,
             })?;
         }
         for redirect in redirects {

@@ -36,11 +36,40 @@ fn prints(node: &Node) -> bool {
     }
     match *verb {
         "merge-base" => operands().count() > 1 && options().all(|word| matches!(*word, "-a" | "--all" | "--octopus")),
-        // With `--verify` it prints one name or fails; without it, it repeats words that it does not know.
+        // With `--verify` it prints one name or fails; without it, it repeats words that it does not know, as `HEAD~9` of a
+        // short history: no option either.
         "rev-parse" => {
-            operands().count() == 1
-                && options().all(|word| matches!(*word, "--verify" | "--short" | "-q" | "--quiet"))
-                && (rest.contains(&"--verify") || rest == ["HEAD"] || rest == ["--short", "HEAD"])
+            let options = options().all(|word| matches!(*word, "--verify" | "--short" | "-q" | "--quiet"));
+            let from_head = operands().all(|word| word.starts_with("HEAD"));
+            operands().count() == 1 && options && (rest.contains(&"--verify") || from_head)
+        }
+        // Nothing but the names of commits, however they are chosen.
+        "log" => {
+            let format = |word: &&&str| {
+                matches!(
+                    **word,
+                    "--format=%h"
+                        | "--format=%H"
+                        | "--pretty=format:%h"
+                        | "--pretty=format:%H"
+                        | "--pretty=%h"
+                        | "--pretty=%H"
+                )
+            };
+            let number = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
+            let chooses = |word: &&&str| {
+                let counted = ["-", "--max-count=", "--skip="];
+                matches!(
+                    **word,
+                    "--" | "--all" | "--first-parent" | "--merges" | "--no-merges" | "--reverse"
+                ) || ["--since=", "--until=", "--after=", "--before=", "--author=", "--grep="]
+                    .iter()
+                    .any(|option| word.starts_with(option))
+                    || counted
+                        .iter()
+                        .any(|option| word.strip_prefix(option).is_some_and(number))
+            };
+            options().filter(|word| format(word)).count() == 1 && options().all(|word| format(&word) || chooses(&word))
         }
         "rev-list" => {
             let number = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());

@@ -6,11 +6,11 @@
 use super::{
     ShellContext, commits,
     expand::{State, Text, Value},
-    syntax::{Form, List, Node, Piece, RawWord, Redirect, Simple},
+    syntax::{Form, List, Node, Piece, RawWord, Redirect, RedirectOperator, Simple},
 };
 
 /// What a command substitution may give; never exact.
-pub(super) fn output(list: &List) -> Value {
+pub(super) fn output(list: &List, state: &State) -> Value {
     let text = match list.0.as_slice() {
         [item] if item.rest.is_empty() && !item.background => match item.first.stages.as_slice() {
             [node] => printed(node),
@@ -18,6 +18,7 @@ pub(super) fn output(list: &List) -> Value {
         },
         _ => None,
     };
+    let number = prints_number(list).filter(|_| !may_be_another(state));
     Value {
         choices: text
             .map(|text| Text {
@@ -27,8 +28,68 @@ pub(super) fn output(list: &List) -> Value {
             .into_iter()
             .collect(),
         exact: false,
-        numeric: false,
+        numeric: number.is_some(),
+        natural: number == Some(Number::Natural),
         hash: super::commits::are_printed(list),
+    }
+}
+
+/// Whether a program may be another one than its name says: a function, or an alias.
+fn may_be_another(state: &State) -> bool {
+    state.sourced || state.signs.renames || !state.functions.is_empty()
+}
+
+/// Which numbers a substitution prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    /// Any.
+    Whole,
+    /// Without a sign.
+    Natural,
+}
+
+/// Whether a substitution prints numbers, in one word or several, or nothing, if its program is the one that its name says.
+fn prints_number(list: &List) -> Option<Number> {
+    let [item] = list.0.as_slice() else { return None };
+    let [node] = item.first.stages.as_slice() else {
+        return None;
+    };
+    let Form::Simple(Simple { assignments, words }) = &node.form else {
+        return None;
+    };
+    let reads = |redirect: &Redirect| {
+        matches!(
+            redirect,
+            Redirect::File {
+                operator: RedirectOperator::Read,
+                ..
+            }
+        ) || commits::drops_messages(redirect)
+    };
+    let plain = item.rest.is_empty() && !item.background && !item.first.negated && assignments.is_empty();
+    if !plain || !node.redirects.iter().all(reads) {
+        return None;
+    }
+    let reads_a_file = || node.redirects.iter().any(|redirect| !commits::drops_messages(redirect));
+    let number = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
+    // What is counted up to may be a number that is not known, too.
+    let words: Option<Vec<&str>> = words
+        .iter()
+        .map(|word| match word.pieces.as_slice() {
+            [Piece::Arithmetic(_)] => Some("-1"),
+            _ => word.bare(),
+        })
+        .collect();
+    match words.unwrap_or_default().as_slice() {
+        ["seq", ends @ ..] if !ends.is_empty() && ends.iter().all(number) => Some(Number::Natural),
+        ["seq", ends @ ..] if !ends.is_empty() => {
+            let whole = |word: &&str| number(&word.strip_prefix('-').unwrap_or(word));
+            ends.iter().all(whole).then_some(Number::Whole)
+        }
+        ["wc", "-l" | "-c" | "-w" | "-m"] => reads_a_file().then_some(Number::Natural),
+        ["nproc"] | ["id", "-u" | "-g"] | ["date", "+%s"] => Some(Number::Natural),
+        ["git", "rev-list", "--count", revision] => (!revision.starts_with('-')).then_some(Number::Natural),
+        _ => None,
     }
 }
 
@@ -45,8 +106,8 @@ pub(super) fn place(list: &List, state: &State, context: &ShellContext) -> Optio
         return None;
     };
     let alone = item.rest.is_empty() && !item.background && !item.first.negated;
-    let renamed = state.sourced || state.signs.renames || !state.functions.is_empty();
-    if !alone || !assignments.is_empty() || !node.redirects.iter().all(commits::drops_messages) || renamed {
+    if !alone || !assignments.is_empty() || !node.redirects.iter().all(commits::drops_messages) || may_be_another(state)
+    {
         return None;
     }
     let words: Vec<&str> = words.iter().map(RawWord::bare).collect::<Option<_>>()?;

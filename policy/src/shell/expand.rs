@@ -93,6 +93,9 @@ pub(super) struct Field {
     pub(super) process: bool,
     /// It becomes names of git's objects, or words around them: whatever they are, no options.
     pub(super) hash: bool,
+    /// It is known but for the digits of numbers: the texts that stand for all it may be, a number with and without a minus where
+    /// one begins the word.
+    pub(super) numbers: Vec<String>,
     /// What it stays where its sets match no name; one that has none cannot.
     pub(super) stays: Option<String>,
 }
@@ -108,7 +111,22 @@ impl Field {
             exact: true,
             process: false,
             hash: false,
+            numbers: Vec::new(),
             stays: None,
+        }
+    }
+
+    /// The name of a file that a pattern stands for.
+    pub(super) fn name(pattern: &Text) -> Self {
+        Self {
+            word: Word::Dynamic {
+                source: pattern.text.clone(),
+                pattern: true,
+            },
+            source: pattern.text.clone(),
+            candidates: Candidates::One(pattern.clone()),
+            exact: true,
+            ..Self::unknown("")
         }
     }
 
@@ -125,6 +143,7 @@ impl Field {
             exact: false,
             process: false,
             hash: false,
+            numbers: Vec::new(),
             stays: None,
         }
     }
@@ -183,6 +202,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         exact: true,
         process: false,
         hash: false,
+        numbers: Vec::new(),
         stays: None,
     })
 }
@@ -208,6 +228,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             exact: false,
             process: false,
             hash: false,
+            numbers: Vec::new(),
             stays: None,
         }]);
     };
@@ -291,10 +312,16 @@ pub(super) fn assigned(
         })
         .collect();
     let field = field(&cells, raw, state, context);
+    if let [Cell::Value { value, .. }] = cells.as_slice()
+        && is_number(value)
+    {
+        return Ok((field.word, Value::clone(value)));
+    }
     let value = Value {
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
-        numeric: false,
+        numeric: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.is_numeric()),
+        natural: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.natural),
         hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };
     let value = if raw.pieces.is_empty() {
@@ -412,7 +439,8 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         literal,
         process,
     };
-    spread.follow(cells, state, glob);
+    // A number stands for a name with digits in it, as a wildcard does.
+    spread.follow(cells, state, glob || cells.iter().any(is_unknown_number));
     let Spread {
         drafts,
         exact,
@@ -448,6 +476,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         exact,
         process,
         hash: !glob && is_hash(cells),
+        numbers: numbers(cells, glob),
         stays: None,
     }
 }
@@ -501,6 +530,11 @@ impl Spread {
     }
 
     fn value(&mut self, value: &Value, quoted: bool, glob: bool) {
+        if is_number(value) {
+            self.literal = false;
+            self.push('*', true, false, true);
+            return;
+        }
         let empty_quotes = quoted && value.exact && value.choices == [Text::plain("")];
         self.literal &= empty_quotes;
         self.exact &= value.exact;
@@ -608,6 +642,43 @@ fn is_hash(cells: &[Cell]) -> bool {
             .iter()
             .any(|cell| matches!(cell, Cell::Value { value, .. } if value.hash))
         && !matches!(first, Some('-' | '~'))
+}
+
+/// Whether a value is a number that is not known.
+fn is_number(value: &Value) -> bool {
+    value.numeric && !value.exact
+}
+
+fn is_unknown_number(cell: &Cell) -> bool {
+    matches!(cell, Cell::Value { value, .. } if is_number(value))
+}
+
+/// The texts that stand for a word of known text and numbers; none if it is another, or holds no number that is not known.
+fn numbers(cells: &[Cell], glob: bool) -> Vec<String> {
+    if glob || !cells.iter().any(is_unknown_number) {
+        return Vec::new();
+    }
+    let mut text = String::new();
+    let mut begins = false;
+    for cell in cells {
+        match cell {
+            Cell::Char { c: '~', .. } if text.is_empty() => return Vec::new(),
+            Cell::Char { c, .. } => text.push(*c),
+            Cell::Value { value, .. } if is_number(value) => {
+                begins |= text.is_empty() && !value.natural;
+                text.push('1');
+            }
+            Cell::Value { value, .. } => match value.choices.as_slice() {
+                [only] if value.exact && !only.glob && !only.text.contains([' ', '\t', '\n', '*', '?', '[']) => {
+                    text.push_str(&only.text);
+                }
+                _ => return Vec::new(),
+            },
+            Cell::Glob { .. } | Cell::Process => return Vec::new(),
+        }
+    }
+    let negative = begins.then(|| format!("-{text}"));
+    std::iter::once(text).chain(negative).collect()
 }
 
 /// Whether unquoted characters make it a pattern over file names.

@@ -337,6 +337,7 @@ impl Walk<'_> {
                 choices: vec![choice],
                 exact: false,
                 numeric: false,
+                natural: false,
                 hash: false,
             });
         }

@@ -673,7 +673,11 @@ pub(super) fn prints_number(source: &str) -> bool {
         Some("nproc") => true,
         Some("id") => matches!(words.next(), Some("-u" | "-g")),
         Some("date") => words.next() == Some("+%s"),
-        Some("grep") => words.next().is_some_and(|word| word == "-c"),
+        // Of one file: of several it prints the names, too.
+        Some("grep") => {
+            let plain = |word: &str| !word.starts_with('-') && !word.contains(['*', '?', '[', '{', '$', '`']);
+            words.next() == Some("-c") && words.clone().all(plain) && words.count() <= 2
+        }
         Some("git") => last.starts_with("git rev-list --count "),
         Some("seq") => words.all(|word| word.chars().all(|c| c.is_ascii_digit() || c == '-')),
         _ => false,

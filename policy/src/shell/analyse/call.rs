@@ -178,7 +178,13 @@ impl Walk<'_> {
             };
             class::classify(&call.fields.iter().map(revision).collect::<Vec<_>>())
         } else {
-            class::classify(&words)
+            match class::classify(&words) {
+                CommandClass::Other if call.fields.iter().any(|field| !field.numbers.is_empty()) => {
+                    self.with_numbers.push(index);
+                    class_whatever_the_numbers(&call.fields)
+                }
+                class => class,
+            }
         };
         if matches!(name.as_deref(), Some("git")) && class != CommandClass::ReadOnlyGit {
             // The work tree may be another one, or none.
@@ -213,6 +219,7 @@ impl Walk<'_> {
             remote: state.remote,
             told: name.as_deref().map_or_else(String::new, |name| told(name, &call.stdin)),
             named,
+            spelled_out: false,
         })?;
         if let Some((simple, redirects)) = call.raw {
             self.simple_pieces(simple, redirects, &state)?;
@@ -226,7 +233,10 @@ impl Walk<'_> {
         {
             self.opaque(&hidden::spelled_out(name), OpaqueReason::ConfusableName);
         }
-        let before = (!call.resolved && call.fields.iter().any(may_become)).then(|| state.clone());
+        // Names of files that a pattern stands for are put in their places where the command as it stands says too little.
+        let names = class == CommandClass::Other;
+        let becomes = !call.resolved && call.fields.iter().any(|field| may_become(field, names));
+        let before = becomes.then(|| state.clone());
         // What runs in this shell may set where `cd -` and `popd` lead.
         let runs_here = name.as_deref().is_none_or(|name| {
             matches!(
@@ -251,7 +261,10 @@ impl Walk<'_> {
             ways.1.past = std::rc::Rc::default();
         }
         if let Some(before) = before {
-            self.variants(&call, &before)?;
+            let all = self.variants(&call, &before, names)?;
+            if let Some(command) = self.analysis.commands.get_mut(index) {
+                command.spelled_out = all && name.is_some();
+            }
         }
         Ok(ways)
     }
@@ -376,27 +389,40 @@ impl Walk<'_> {
         }
     }
 
-    /// The same command with what its dynamic words may be: for rules that deny.
-    fn variants(&mut self, call: &Call<'_>, state: &State) -> Read<()> {
-        let most = call
-            .fields
+    /// The same command with what its dynamic words may be, for rules that deny; and whether these are all the commands that it
+    /// can be, as far as the words are concerned whose texts are known. The others stay as they are, and are judged as such.
+    fn variants(&mut self, call: &Call<'_>, state: &State, names: bool) -> Read<bool> {
+        let choices: Vec<Choices> = call.fields.iter().map(|field| Choices::of(field, names)).collect();
+        let known: Vec<&Choices> = choices.iter().filter(|choices| choices.many > 0).collect();
+        let together = known
             .iter()
-            .filter(|field| may_become(field))
-            .map(|field| field.candidates.len())
-            .max()
-            .unwrap_or(0);
-        for number in 0..most.min(VARIANTS) {
+            .try_fold(1_usize, |product, choices| product.checked_mul(choices.many))
+            .filter(|product| *product <= VARIANTS);
+        let most = known.iter().map(|choices| choices.many).max().unwrap_or(0);
+        // Another separator of words, another shell: they become other words than these.
+        let splits_as_usual = !state.variables.contains_key("IFS") && !state.plain;
+        let all = splits_as_usual && together.is_some() && known.iter().all(|choices| choices.all);
+        for number in 0..together.unwrap_or(most.min(VARIANTS)) {
             let mut fields: Vec<Field> = Vec::new();
-            for field in &call.fields {
+            // With few, each combination; of many, each text once.
+            let mut rest = number;
+            for (field, choices) in call.fields.iter().zip(&choices) {
                 self.budget.spend(1)?;
-                let candidate = match field.candidates.len() {
-                    0 => None,
-                    many => field.candidates.get(number % many),
+                if choices.many == 0 {
+                    fields.push(field.clone());
+                    continue;
+                }
+                let chosen = if together.is_some() {
+                    rest % choices.many
+                } else {
+                    number % choices.many
                 };
-                match candidate {
-                    Some(words) if field.text().is_none() && words.iter().all(|text| !text.glob) => {
+                rest /= choices.many;
+                match field.candidates.get(chosen) {
+                    Some(words) if words.iter().all(|text| !text.glob) => {
                         fields.extend(words.iter().map(|text: &Text| Field::literal(&text.text)));
                     }
+                    Some([name]) if is_quoted(&field.source) => fields.push(Field::name(name)),
                     _ => fields.push(field.clone()),
                 }
             }
@@ -407,13 +433,85 @@ impl Walk<'_> {
             variant.assignments.clone_from(&call.assignments);
             self.run(variant, state.clone())?;
         }
-        Ok(())
+        Ok(all)
     }
 }
 
-/// Whether a dynamic word has candidates that can be put in its place.
-fn may_become(field: &Field) -> bool {
-    field.text().is_none() && field.candidates.iter().any(|words| words.iter().all(|text| !text.glob))
+/// What is put in the place of a word.
+struct Choices {
+    /// How many texts; none for a word that stays as it is.
+    many: usize,
+    /// They are all that it can become.
+    all: bool,
+}
+
+impl Choices {
+    fn of(field: &Field, names: bool) -> Self {
+        if !may_become(field, names) {
+            return Self { many: 0, all: true };
+        }
+        // A file's name can hold blanks, so what is not quoted may be split.
+        let name =
+            |words: &[Text]| matches!(words, [name] if is_quoted(&field.source) && Field::name(name).word.is_operand());
+        let known = |words: &[Text]| words.iter().all(|text| !text.glob) || name(words);
+        Self {
+            many: field.candidates.len(),
+            all: field.exact && !field.process && field.candidates.iter().all(known),
+        }
+    }
+}
+
+/// Whether a word is one text in double quotes: whatever stands in it is not split, and no pattern.
+fn is_quoted(source: &str) -> bool {
+    source
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
+        .is_some_and(|text| !text.contains(['"', '\\', '`', '@', '*']))
+}
+
+/// What a command is if it is the same whatever the numbers in its words are.
+fn class_whatever_the_numbers(fields: &[Field]) -> CommandClass {
+    // Each combination of signs for a few words.
+    const MOST: usize = 3;
+    let signed = fields.iter().filter(|field| field.numbers.len() > 1).count();
+    if signed > MOST {
+        return CommandClass::Other;
+    }
+    let mut classes = (0..1_usize << signed).map(|signs| {
+        let mut left = signs;
+        let words: Vec<Word> = fields
+            .iter()
+            .map(|field| {
+                let Some(positive) = field.numbers.first() else {
+                    return field.word.clone();
+                };
+                let text = match field.numbers.get(1) {
+                    Some(negative) => {
+                        let own = left & 1;
+                        left >>= 1;
+                        if own == 1 { negative } else { positive }
+                    }
+                    None => positive,
+                };
+                Word::Literal(text.clone())
+            })
+            .collect();
+        class::classify(&words)
+    });
+    let first = classes.next().unwrap_or(CommandClass::Other);
+    let looks = matches!(first, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
+    if looks && classes.all(|class| class == first) {
+        first
+    } else {
+        CommandClass::Other
+    }
+}
+
+/// Whether a dynamic word has candidates that can be put in its place; with `names`, patterns for names of files among them.
+fn may_become(field: &Field, names: bool) -> bool {
+    let plain = |words: &[Text]| words.iter().all(|text| !text.glob) || (names && is_quoted(&field.source));
+    // A number that is not known stays what it is.
+    field.text().is_none() && field.numbers.is_empty() && field.candidates.iter().any(plain)
 }
 
 /// The words as written, with what stands between them.

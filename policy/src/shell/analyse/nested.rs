@@ -206,6 +206,7 @@ impl Walk<'_> {
             remote: state.remote,
             told: String::new(),
             named: Vec::new(),
+            spelled_out: false,
         })?;
         for word in words {
             self.raw_word(word, state)?;

@@ -86,14 +86,14 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
                 (value_of(parameter, state, context), parameter.quoted)
             }
             Piece::Command { list, quoted, .. } => (
-                constant::place(list, state, context).unwrap_or_else(|| constant::output(list)),
+                constant::place(list, state, context).unwrap_or_else(|| constant::output(list, state)),
                 *quoted,
             ),
             Piece::Process { .. } => {
                 cells.push(Cell::Process);
                 continue;
             }
-            Piece::Arithmetic(_) => (Value::unknown(), true),
+            Piece::Arithmetic(_) => (Value::number(), true),
             Piece::Glob { open } => {
                 cells.push(Cell::Glob { open: *open });
                 continue;
@@ -152,6 +152,7 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
         Operation::Default => {
             value.exact = false;
             value.numeric = false;
+            value.natural = false;
             value.hash = false;
             value.choices.extend(operand());
         }

@@ -125,6 +125,7 @@ impl State {
         for value in Rc::make_mut(&mut self.variables).values_mut() {
             value.exact = false;
             value.numeric = false;
+            value.natural = false;
             value.hash = false;
         }
         Ok(())
@@ -150,6 +151,7 @@ impl State {
         self.dots |= name == "GLOBIGNORE";
         if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
             value.numeric = numeric && value.is_numeric();
+            value.natural = false;
             value.exact = false;
             value.hash = false;
         }
@@ -232,6 +234,8 @@ pub(in crate::shell) struct Value {
     pub(in crate::shell) exact: bool,
     /// Whatever it holds is a number: the result of arithmetic.
     pub(in crate::shell) numeric: bool,
+    /// And one without a sign.
+    pub(in crate::shell) natural: bool,
     /// Whatever it holds are names of git's objects in hexadecimal digits, with blanks between them, or nothing.
     pub(in crate::shell) hash: bool,
 }
@@ -282,6 +286,7 @@ impl Value {
             choices: vec![Text::plain(text)],
             exact: true,
             numeric: false,
+            natural: false,
             hash: false,
         }
     }
@@ -306,6 +311,7 @@ impl Value {
     }
 
     pub(in crate::shell) fn merge(&mut self, other: &Self) {
+        self.natural &= other.natural;
         self.numeric = self.is_numeric() && other.is_numeric();
         self.exact &= other.exact;
         self.hash &= other.hash;
