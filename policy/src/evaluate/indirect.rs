@@ -5,7 +5,7 @@
 //! count here: what such a command may do otherwise is judged where it stands.
 
 use crate::{
-    DecidedBy, Verdict,
+    AbsPath, DecidedBy, Verdict,
     shell::{Access, Analysis, Command, CommandClass, Context, FileTarget, Word},
 };
 
@@ -62,6 +62,13 @@ impl World<'_> {
                 }
             }
         }
+        if self.has_path_rules() {
+            let astray = analysis.commands.iter().filter(|command| self.sources_outside(command));
+            parts.extend(astray.map(|command| {
+                let why = "the file that it reads into this shell lies outside of the workspace, and could change the folder";
+                Part::unknown(&command.text, why)
+            }));
+        }
         if self.has_scoped_shell_rule() {
             let mut wrote = self.runs_what_it_wrote(analysis);
             wrote.extend(self.builds_what_it_wrote(analysis));
@@ -81,6 +88,14 @@ impl World<'_> {
 }
 
 impl World<'_> {
+    /// Whether a command reads a file into its shell that looks like one of the project, and by way of a link is none.
+    fn sources_outside(&self, command: &Command) -> bool {
+        let file = command.words.get(1).and_then(Word::literal).filter(|file| file.contains('/'));
+        let leads_out = |path: &AbsPath| self.workspace.contains(path) && !self.is_inside(path);
+        matches!(command.program(), Some("." | "source"))
+            && file.and_then(|file| self.resolve(file)).is_some_and(|path| leads_out(&path))
+    }
+
     /// Names that a printer of the line makes out of patterns: `ls -d /* | xargs rm`.
     fn judge_listed_patterns(&self, analysis: &Analysis, access: Access) -> Vec<Part> {
         let printers = analysis

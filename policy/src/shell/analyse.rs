@@ -11,6 +11,7 @@ mod foreign;
 mod functions;
 mod lent;
 mod nested;
+mod printed;
 mod sourced;
 mod told;
 mod wrapped;
@@ -98,6 +99,8 @@ fn walked<'a>(
         input_is_changed: false,
         reads_another: false,
         in_front: false,
+        matched_freely: false,
+        computed: Vec::new(),
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
@@ -168,6 +171,10 @@ struct Walk<'a> {
     reads_another: bool,
     /// Something behind a pipe runs beside it.
     in_front: bool,
+    /// An expression was compared that matches letters of any kind.
+    matched_freely: bool,
+    /// Of what is being walked and runs again or later: variables of its expressions that it does not set before.
+    computed: Vec<std::collections::BTreeSet<String>>,
 }
 
 impl Walk<'_> {
@@ -336,12 +343,25 @@ impl Walk<'_> {
             self.known.anytime = anytime;
             applied?;
         }
-        if let Form::Simple(simple) = &node.form {
-            return self.simple(simple, &node.redirects, state, stdin);
+        self.give(node, &mut state)?;
+        let ways = match &node.form {
+            Form::Simple(simple) => self.simple(simple, &node.redirects, state, stdin)?,
+            form => {
+                let files = self.compound_redirects(&node.redirects, &state)?;
+                let first = self.analysis.commands.len();
+                let state = self.compound(form, state)?;
+                let group = first..self.analysis.commands.len();
+                self.analysis.groups.extend(files.map(|files| (files, group)));
+                (state.clone(), state)
+            }
+        };
+        if !self.known.computes_anytime.is_empty() {
+            let computes = std::mem::take(&mut self.known.computes_anytime);
+            let checked = (self.evaluated_later(&computes, &ways.0)).and_then(|()| self.evaluated_later(&computes, &ways.1));
+            self.known.computes_anytime = computes;
+            checked?;
         }
-        self.compound_redirects(&node.redirects, &state)?;
-        let state = self.compound(&node.form, state)?;
-        Ok((state.clone(), state))
+        Ok(ways)
     }
 
     fn compound(&mut self, form: &Form, mut state: State) -> Read<State> {
@@ -370,10 +390,12 @@ impl Walk<'_> {
             Form::If { branches, otherwise } => return self.conditional(branches, otherwise.as_ref(), state),
             Form::While { condition, body } => {
                 self.blur_loop(&mut state, &[condition, body])?;
-                return self.inside(Context::Group("while".to_owned()), |walk| {
-                    let checked = walk.list(condition, state)?;
-                    let after = walk.list(body, checked.clone())?;
-                    checked.either(after, &mut walk.budget)
+                return self.turns(|walk| {
+                    walk.inside(Context::Group("while".to_owned()), |walk| {
+                        let checked = walk.list(condition, state)?;
+                        let after = walk.list(body, checked.clone())?;
+                        checked.either(after, &mut walk.budget)
+                    })
                 });
             }
             Form::For {
@@ -383,11 +405,13 @@ impl Walk<'_> {
                 select,
             } => return self.for_loop(variable, words.as_deref(), body, *select, state),
             Form::Count { clauses, body } => {
-                self.arithmetic(clauses, &state, true)?;
-                self.blur_loop(&mut state, &[body])?;
-                let before = state.clone();
-                let after = self.inside(Context::Group("for".to_owned()), |walk| walk.list(body, state))?;
-                return before.either(after, &mut self.budget);
+                return self.turns(|walk| {
+                    walk.arithmetic(clauses, &state, true)?;
+                    walk.blur_loop(&mut state, &[body])?;
+                    let before = state.clone();
+                    let after = walk.inside(Context::Group("for".to_owned()), |walk| walk.list(body, state))?;
+                    before.either(after, &mut walk.budget)
+                });
             }
             Form::Case { subject, arms } => {
                 self.raw_word(subject, &state)?;
@@ -474,7 +498,7 @@ impl Walk<'_> {
         value.hash = hash;
         let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
         value.numeric =
-            !value.exact && words.is_some_and(|words| !words.is_empty()) && sources.all(builtins::prints_number);
+            !value.exact && words.is_some_and(|words| !words.is_empty()) && sources.all(printed::prints_number);
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;
         let before = state.clone();
@@ -490,7 +514,9 @@ impl Walk<'_> {
         let renamed = state.sourced || state.signs.renames || !state.functions.is_empty();
         let plain = !state.variables.contains_key("IFS") && !renamed;
         let listed = first..self.analysis.commands.len();
-        let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
+        let after = self.turns(|walk| {
+            walk.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))
+        })?;
         // The shell gives `_`, `RANDOM` and their like values of its own; people write small letters.
         let own = variable.starts_with(|c: char| c.is_ascii_lowercase()) && !variable.contains(char::is_uppercase);
         let plain = plain && own && effects::is_flat(body, &mut self.budget)?;
@@ -552,7 +578,7 @@ impl Walk<'_> {
             }
             if raw.partial {
                 value = Value::unknown();
-            } else if !value.exact && builtins::prints_number(&raw.value.source) {
+            } else if !value.exact && printed::prints_number(&raw.value.source) {
                 value = Value::number();
             }
             assignments.push(Assignment {
@@ -601,10 +627,12 @@ impl Walk<'_> {
         Ok(ways)
     }
 
-    /// Redirections of a compound command: a command without words holds their files.
-    fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<()> {
+    /// Redirections of a compound command: a command without words holds their files, and this is its number.
+    fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<Option<usize>> {
         let (files, sockets, _) = self.redirections(redirects, state)?;
-        if !files.is_empty() || !sockets.is_empty() {
+        let index = self.analysis.commands.len();
+        let opens = !files.is_empty() || !sockets.is_empty();
+        if opens {
             self.record(Command {
                 text: String::new(),
                 assignments: Vec::new(),
@@ -622,7 +650,7 @@ impl Walk<'_> {
         for redirect in redirects {
             self.redirect_pieces(redirect, state)?;
         }
-        Ok(())
+        Ok(opens.then_some(index))
     }
 
     /// The files of redirections, the connections that they open, and the input they give.
