@@ -4,7 +4,7 @@
 //! No language is read here. Quoted words between which nothing but the signs of a list stands are taken for one, and a text that
 //! reaches code which runs something is compared with rules as commands are. It asks, and never allows anything.
 
-use crate::shell::{Access, Analysis, Command, CommandClass, Context, Word, interpreters};
+use crate::shell::{Analysis, Command, CommandClass, Context, Word, interpreters};
 
 use super::{
     listed::producers,
@@ -78,7 +78,7 @@ pub(super) fn piped_program(analysis: &Analysis, index: usize, command: &Command
         return Vec::new();
     }
     let given = analysis.inputs.get(&index).cloned().flatten();
-    let reads = command.files.iter().any(|file| file.redirection && file.access == Access::Read);
+    let reads = analysis.redirected.contains(&index);
     let substituted = analysis.commands.iter().skip(index + 1);
     let substituted = substituted
         .take_while(|inner| reads && inner.is_substituted_in(command))
@@ -165,7 +165,9 @@ fn is_console_of_code(command: &Command) -> bool {
     // `python -m code`
     let own: Vec<&str> = words(command).take(8).collect();
     let own_console = || own.windows(2).any(|pair| matches!(pair, ["-m", "asyncio" | "code"]));
-    CONSOLES.contains(&name) || (frame && own_console()) || (frame && words(command).take(8).any(|word| verb(word) || module(word)))
+    CONSOLES.contains(&name)
+        || (frame && own_console())
+        || (frame && words(command).take(8).any(|word| verb(word) || module(word)))
 }
 
 impl World<'_> {

@@ -5,8 +5,8 @@
 //! count here: what such a command may do otherwise is judged where it stands.
 
 use crate::{
-    AbsPath, DecidedBy, Verdict,
-    shell::{Access, Analysis, Command, CommandClass, Context, FileTarget, Word},
+    DecidedBy, Verdict,
+    shell::{Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
 use super::{commands::is_feeder, files::Cover, part::Part, touched::is_search_with_tests, ways::Judged, world::World};
@@ -65,7 +65,8 @@ impl World<'_> {
         if self.has_path_rules() {
             let astray = analysis.commands.iter().filter(|command| self.sources_outside(command));
             parts.extend(astray.map(|command| {
-                let why = "the file that it reads into this shell lies outside of the workspace, and could change the folder";
+                let why =
+                    "the file that it reads into this shell lies outside of the workspace, and could change the folder";
                 Part::unknown(&command.text, why)
             }));
         }
@@ -90,10 +91,13 @@ impl World<'_> {
 impl World<'_> {
     /// Whether a command reads a file into its shell that looks like one of the project, and by way of a link is none.
     fn sources_outside(&self, command: &Command) -> bool {
-        let file = command.words.get(1).and_then(Word::literal).filter(|file| file.contains('/'));
-        let leads_out = |path: &AbsPath| self.workspace.contains(path) && !self.is_inside(path);
-        matches!(command.program(), Some("." | "source"))
-            && file.and_then(|file| self.resolve(file)).is_some_and(|path| leads_out(&path))
+        let leads_out = |access: &FileAccess| match &access.target {
+            FileTarget::Path(path) => {
+                access.access == Access::Read && self.workspace.contains(path) && !self.is_inside(path)
+            }
+            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => false,
+        };
+        matches!(command.program(), Some("." | "source")) && command.files.iter().any(leads_out)
     }
 
     /// Names that a printer of the line makes out of patterns: `ls -d /* | xargs rm`.

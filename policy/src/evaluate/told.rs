@@ -78,7 +78,11 @@ impl World<'_> {
             told.push(line.to_owned());
         }
         let piped = coded::piped_program(analysis, index, command);
-        told.extend(piped.into_iter().filter(|text| CALLS.iter().any(|call| text.contains(call))));
+        told.extend(
+            piped
+                .into_iter()
+                .filter(|text| CALLS.iter().any(|call| text.contains(call))),
+        );
         told.extend(coded::handed_to_code(analysis, command));
         if acts::is_console(command) {
             let given = analysis.inputs.get(&index).and_then(Option::as_deref);
@@ -288,7 +292,9 @@ fn told(command: &Command) -> Vec<String> {
             .filter(|word| CALLS.iter().any(|call| word.contains(call)))
             .flat_map(|word| {
                 let quoted = quoted_commands(word);
-                std::iter::once(word.to_owned()).chain(console_commands(word)).chain(quoted)
+                std::iter::once(word.to_owned())
+                    .chain(console_commands(word))
+                    .chain(quoted)
             })
             .collect();
     }

@@ -7,6 +7,8 @@
 //! It does not look into files, and knows only shells and programs that are named by their path. In a folder that is not known
 //! a name counts as any file of the line's whose path ends so.
 
+mod run;
+
 use std::{collections::HashSet, ops::Range};
 
 use crate::{
@@ -14,11 +16,11 @@ use crate::{
     shell::{
         self, Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, FileTarget, Pipe, Word,
         origins::{self, Origin},
-        runs_scripts,
     },
 };
 
 use super::{fed::is_fed, world::World};
+use run::{QUEUES, run_by};
 
 /// Most files that are remembered; of more, each may be one.
 const MOST_FILES: usize = 256;
@@ -323,7 +325,12 @@ impl World<'_> {
             return true;
         };
         // What a function is fed, what stands in it may read.
-        if in_function(command) && written.callers.iter().any(|caller| self.input_may_say(analysis, *caller)) {
+        if in_function(command)
+            && written
+                .callers
+                .iter()
+                .any(|caller| self.input_may_say(analysis, *caller))
+        {
             return true;
         }
         let mut makers = vec![command];
@@ -515,7 +522,8 @@ fn is_new_file(analysis: &Analysis, source: &str) -> bool {
         // `read T`, `printf -v T`, `export T=x`, `printf -vT`, `read -aT`.
         let sets = |text: &str| {
             (text.starts_with('-') && text.ends_with(name))
-                || text.strip_prefix(name)
+                || text
+                    .strip_prefix(name)
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '+']))
         };
         if command.words.iter().skip(1).filter_map(Word::literal).any(sets) {
@@ -529,71 +537,6 @@ fn is_new_file(analysis: &Analysis, source: &str) -> bool {
 fn is_mktemp(source: &str) -> bool {
     let inner = source.trim_matches('"').strip_prefix("$(mktemp");
     inner.is_some_and(|rest| rest.starts_with([' ', ')']) && !rest.contains(['|', '&', ';', '\n', '(', '`', '<']))
-}
-
-/// Programs that run what they are given later, as one of a queue.
-const QUEUES: &[&str] = &["nq", "pm2", "pueue", "sem", "tsp"];
-
-/// The files that a command runs as programs or shell scripts, as they are written. A text behind `-c` is no file, and is walked;
-/// behind the script stand words for it. A word that may be the value of an option counts, and so does the one behind it.
-fn run_by(command: &Command) -> impl Iterator<Item = &str> {
-    let script = command.program().filter(|program| program.contains('/'));
-    // `pm2 start ./x.sh`
-    let queued = command.program_name() == Some("pm2");
-    let name = command.program_name().filter(|name| runs_scripts(name));
-    let sources = matches!(name, Some("." | "source"));
-    let (mut operands, mut valued, mut done) = (false, false, name.is_none());
-    let of_files = command
-        .words
-        .iter()
-        .skip(1)
-        .filter_map(Word::literal)
-        .map_while(move |word| {
-            if done {
-                return None;
-            }
-            let option = !operands && word.len() > 1 && word.starts_with(['-', '+']);
-            if word == "--" && !operands {
-                operands = true;
-                return Some(None);
-            }
-            if option {
-                done = !sources && takes_a_text(word);
-                valued = sources || !is_flag(word);
-                return Some(None);
-            }
-            done = !std::mem::take(&mut valued);
-            Some(Some(word))
-        });
-    let started = command
-        .words
-        .iter()
-        .skip(2)
-        .filter_map(Word::literal)
-        .filter(move |_| queued);
-    script.into_iter().chain(of_files.flatten()).chain(started)
-}
-
-/// Whether an option of a shell says that a text follows: `-c`, `-euxc`. bash takes its long options with one dash, too (`-norc`).
-fn takes_a_text(option: &str) -> bool {
-    let letters = option.strip_prefix('-').unwrap_or_default();
-    letters.contains('c') && letters.chars().all(|letter| "acehiklmnpsuvx".contains(letter))
-}
-
-/// Whether an option of a shell surely has no value: letters that stand for themselves, and some long ones.
-fn is_flag(option: &str) -> bool {
-    const LONG: &[&str] = &[
-        "login",
-        "noediting",
-        "noprofile",
-        "norc",
-        "posix",
-        "restricted",
-        "verbose",
-    ];
-    let name = option.trim_start_matches(['-', '+']);
-    LONG.contains(&name)
-        || (!option.starts_with("--") && name.chars().all(|letter| "aehiklmnpstuvxBCEHPT".contains(letter)))
 }
 
 /// Whether a line writes into what it links: then a file of any name may be another one.

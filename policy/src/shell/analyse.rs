@@ -12,6 +12,7 @@ mod functions;
 mod lent;
 mod nested;
 mod printed;
+mod redirected;
 mod sourced;
 mod told;
 mod wrapped;
@@ -19,13 +20,12 @@ mod wrapped;
 use crate::AbsPath;
 
 use super::{
-    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Loop, Opaque, OpaqueReason, Pipe,
-    ShellContext, Signs, Socket, Word, class, constant,
+    Analysis, Assignment, Command, CommandClass, Context, Limits, Loop, Opaque, OpaqueReason, Pipe, ShellContext,
+    Signs, Socket, Word, constant,
     expand::{self, State, Value},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
-    syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
-    targets::Files,
+    syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, Simple},
     variables,
 };
 pub(crate) use call::runs_later;
@@ -357,7 +357,8 @@ impl Walk<'_> {
         };
         if !self.known.computes_anytime.is_empty() {
             let computes = std::mem::take(&mut self.known.computes_anytime);
-            let checked = (self.evaluated_later(&computes, &ways.0)).and_then(|()| self.evaluated_later(&computes, &ways.1));
+            let checked =
+                (self.evaluated_later(&computes, &ways.0)).and_then(|()| self.evaluated_later(&computes, &ways.1));
             self.known.computes_anytime = computes;
             checked?;
         }
@@ -514,9 +515,7 @@ impl Walk<'_> {
         let renamed = state.sourced || state.signs.renames || !state.functions.is_empty();
         let plain = !state.variables.contains_key("IFS") && !renamed;
         let listed = first..self.analysis.commands.len();
-        let after = self.turns(|walk| {
-            walk.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))
-        })?;
+        let after = self.turns(|walk| walk.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state)))?;
         // The shell gives `_`, `RANDOM` and their like values of its own; people write small letters.
         let own = variable.starts_with(|c: char| c.is_ascii_lowercase()) && !variable.contains(char::is_uppercase);
         let plain = plain && own && effects::is_flat(body, &mut self.budget)?;
@@ -625,91 +624,5 @@ impl Walk<'_> {
             self.apply(&effects, &mut ways.1)?;
         }
         Ok(ways)
-    }
-
-    /// Redirections of a compound command: a command without words holds their files, and this is its number.
-    fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<Option<usize>> {
-        let (files, sockets, _) = self.redirections(redirects, state)?;
-        let index = self.analysis.commands.len();
-        let opens = !files.is_empty() || !sockets.is_empty();
-        if opens {
-            self.record(Command {
-                text: String::new(),
-                assignments: Vec::new(),
-                words: Vec::new(),
-                seen_through: self.seen.clone(),
-                files,
-                urls: sockets.iter().map(|socket| socket.url.clone()).collect(),
-                sockets,
-                class: class::classify(&[]),
-                remote: state.remote,
-                told: String::new(),
-                named: Vec::new(),
-            })?;
-        }
-        for redirect in redirects {
-            self.redirect_pieces(redirect, state)?;
-        }
-        Ok(opens.then_some(index))
-    }
-
-    /// The files of redirections, the connections that they open, and the input they give.
-    fn redirections(
-        &mut self,
-        redirects: &[Redirect],
-        state: &State,
-    ) -> Read<(Vec<FileAccess>, Vec<Socket>, Option<Stdin>)> {
-        let mut files = Files::new(state);
-        files.redirection = true;
-        let mut sockets = Vec::new();
-        let mut stdin = None;
-        for redirect in redirects {
-            self.budget.spend(1)?;
-            let (operator, target) = match redirect {
-                Redirect::Here { stdin: false, .. } | Redirect::HereString { stdin: false, .. } => continue,
-                Redirect::Here { .. } | Redirect::HereString { .. } => {
-                    stdin = Some(Stdin::Given {
-                        text: constant::script(redirect),
-                        said: constant::said(redirect),
-                    });
-                    continue;
-                }
-                Redirect::File {
-                    operator,
-                    target,
-                    stdin: input,
-                } => {
-                    if *input {
-                        stdin = Some(match target.flat().as_deref() {
-                            Some("/dev/null") => Stdin::Nothing,
-                            _ => Stdin::Unknown,
-                        });
-                    }
-                    (operator, target)
-                }
-            };
-            let accesses: &[Access] = match operator {
-                RedirectOperator::Read => &[Access::Read],
-                RedirectOperator::Write | RedirectOperator::Duplicate => &[Access::Write],
-                RedirectOperator::ReadWrite => &[Access::Read, Access::Write],
-            };
-            for field in expand::expand(target, state, self.context, &mut self.budget)? {
-                let text = field.text().unwrap_or_default();
-                let descriptor = !text.is_empty() && text.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
-                if *operator == RedirectOperator::Duplicate && descriptor {
-                    continue;
-                }
-                let (opened, only) = Socket::of_field(&field);
-                // On another machine it is another one's connection, and still an address.
-                sockets.extend(opened);
-                if only {
-                    continue;
-                }
-                for access in accesses {
-                    files.field(&field, *access);
-                }
-            }
-        }
-        Ok((files.found, sockets, stdin))
     }
 }

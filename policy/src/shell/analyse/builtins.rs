@@ -2,7 +2,7 @@
 
 use super::{
     Call, Value, Walk, Ways, excerpt,
-    printed::{prints_one_word, unquoted_names},
+    printed::{is_many_words, prints_one_word, unquoted_names},
     wrapped::is_stream,
 };
 use crate::shell::{
@@ -201,6 +201,18 @@ impl Walk<'_> {
             {
                 self.reads(name, arguments, state, &mut after)?;
             }
+            // `printf "$@"`: `-v` and a name may be among them.
+            "printf"
+                if arguments
+                    .first()
+                    .is_some_and(|first| first.text().is_none() && is_many_words(&first.source, state)) =>
+            {
+                self.opaque(
+                    excerpt(&super::call::text(&call.fields)),
+                    OpaqueReason::DangerousVariable,
+                );
+                after.blur(&mut self.budget)?;
+            }
             "let" => {
                 for field in arguments {
                     self.index_in(field, state);
@@ -269,20 +281,8 @@ impl Walk<'_> {
                 }
             }
             "test" | "[" => self.tests_names(arguments, state),
-            // Without a name they write the file that a variable names.
             "history" | "fc" => {
-                let writes = |field: &Field| matches!(field.text(), Some("-a" | "-w" | "-A" | "-W"));
-                if arguments.iter().any(writes)
-                    && let Some(named) = state.variables.get("HISTFILE")
-                    && let Some(command) = self.analysis.commands.get_mut(index)
-                {
-                    let mut files = Files::new(state);
-                    named.choices.iter().for_each(|choice| files.name(&choice.text, Access::Write));
-                    if !named.exact {
-                        files.unknown("$HISTFILE", Access::Write);
-                    }
-                    command.files.extend(files.found);
-                }
+                self.writes_history(arguments, state, index);
                 return Ok(None);
             }
             "alias" => {
@@ -327,8 +327,8 @@ impl Walk<'_> {
                         inside.elsewhere = true;
                         inside.blur(&mut self.budget)?;
                         let context = Context::Script("trap".to_owned());
-                        let (_, computes) = self
-                            .noting_expressions(|walk| walk.inside(context, |walk| walk.text(&script, inside)))?;
+                        let (_, computes) =
+                            self.noting_expressions(|walk| walk.inside(context, |walk| walk.text(&script, inside)))?;
                         self.computes_later(computes, true, turned)?;
                     }
                     Some((None, source)) => {
@@ -560,6 +560,32 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// `history -w`, and `fc -W` of zsh, write the file that they are given, or that a variable names.
+    fn writes_history(&mut self, arguments: &[Field], state: &State, index: usize) {
+        let option = |text: &str| text.len() == 2 && matches!(text, "-a" | "-w" | "-A" | "-W");
+        let Some(at) = arguments.iter().position(|field| field.text().is_some_and(option)) else {
+            return;
+        };
+        let mut files = Files::new(state);
+        match (arguments.get(at + 1), state.variables.get("HISTFILE")) {
+            (Some(field), _) => files.field(field, Access::Write),
+            (None, Some(named)) => {
+                named
+                    .choices
+                    .iter()
+                    .for_each(|choice| files.name(&choice.text, Access::Write));
+                if !named.exact {
+                    files.unknown("$HISTFILE", Access::Write);
+                }
+            }
+            (None, None) => {}
+        }
+        let found = files.found;
+        if let Some(command) = self.analysis.commands.get_mut(index) {
+            command.files.extend(found);
+        }
+    }
+
     /// `test`, `[`: only the operand of `-v` is a variable; a word that is not known may be `-v`.
     fn tests_names(&mut self, arguments: &[Field], state: &State) {
         let operand = |field: &Field| matches!(field.text(), None | Some("-v" | "-R"));
@@ -585,12 +611,10 @@ impl Walk<'_> {
                     .any(|name| state.variables.contains_key(name) && lookup(name, state, self.context).can_evaluate())
         };
         // Parameters and elements that are several words: `test "$@"`.
-        let many = |field: &&Field| {
-            let source = field.source.trim_matches('"');
-            let parameters = matches!(source, "$@" | "$*" | "${@}" | "${*}") && state.variables.contains_key("@");
-            field.text().is_none() && (parameters || (source.starts_with("${") && source.ends_with("[@]}")))
-        };
-        let splits = arguments.iter().find(|field| printed(field) || came_in(field) || many(field));
+        let many = |field: &&Field| field.text().is_none() && is_many_words(&field.source, state);
+        let splits = arguments
+            .iter()
+            .find(|field| printed(field) || came_in(field) || many(field));
         if let Some(source) = splits.map(|field| field.source.clone()) {
             self.opaque(&source, OpaqueReason::DynamicScript);
         }

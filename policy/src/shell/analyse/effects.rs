@@ -159,7 +159,10 @@ pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'
             words.push(subject);
             words.extend(arms.iter().flat_map(|(patterns, _)| patterns));
         }
-        Form::Arithmetic(arithmetic) | Form::Count { clauses: arithmetic, .. } => pieces.push(&arithmetic.pieces),
+        Form::Arithmetic(arithmetic)
+        | Form::Count {
+            clauses: arithmetic, ..
+        } => pieces.push(&arithmetic.pieces),
         Form::Subshell(_)
         | Form::Group(_)
         | Form::If { .. }
@@ -182,12 +185,7 @@ pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'
     Ok(found)
 }
 
-fn given_by<'n>(
-    pieces: &'n [Piece],
-    source: &'n str,
-    found: &mut Vec<Given<'n>>,
-    budget: &mut Budget,
-) -> Read<()> {
+fn given_by<'n>(pieces: &'n [Piece], source: &'n str, found: &mut Vec<Given<'n>>, budget: &mut Budget) -> Read<()> {
     for piece in pieces {
         match piece {
             Piece::Parameter(parameter) => {

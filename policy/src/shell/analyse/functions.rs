@@ -68,6 +68,7 @@ impl Walk<'_> {
     /// Some function of the line was called: by which others it is called in turn is not told apart.
     pub(super) fn call_function(&mut self, state: &mut State) -> Read<()> {
         let computes = std::mem::take(&mut self.known.computes);
+        self.note_computed(computes.iter().map(String::as_str), state);
         let checked = self.evaluated_later(&computes, state);
         self.known.computes = computes;
         checked?;
@@ -186,8 +187,7 @@ impl Walk<'_> {
 
     /// Whether what was walked first could be read otherwise by now.
     pub(super) fn is_outdated(&self) -> bool {
-        let nothing =
-            self.known.called.is_empty() && self.known.anytime.is_empty() && self.known.computes.is_empty();
+        let nothing = self.known.called.is_empty() && self.known.anytime.is_empty() && self.known.computes.is_empty();
         self.outdated && !nothing
     }
 
@@ -225,9 +225,8 @@ impl Walk<'_> {
         }
         let context = Context::Group(format!("{}()", excerpt(name)));
         self.defining.push(name.to_owned());
-        let result = self.noting_expressions(|walk| {
-            walk.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited))
-        });
+        let result =
+            self.noting_expressions(|walk| walk.inside(context, |walk| walk.node(body, inside, &Stdin::Inherited)));
         self.defining.pop();
         let ((left, _), computes) = result?;
         self.computes_later(computes, builtins::runs_by_itself(name), turned)?;
@@ -239,7 +238,10 @@ impl Walk<'_> {
             if let Some(value) = left.variables.get(name).filter(|value| !value.choices.is_empty()) {
                 let texts = value.choices.iter().map(|choice| choice.text.len());
                 self.budget.spend_text(texts.sum())?;
-                self.known.values.entry(name.clone()).or_default().merge(value);
+                match self.known.values.get_mut(name) {
+                    Some(known) => known.merge(value),
+                    None => drop(self.known.values.insert(name.clone(), value.clone())),
+                }
             }
         }
         self.budget.spend(state.functions.len())?;

@@ -2,6 +2,16 @@
 //!
 //! For expressions and tests, which may run what several words hold. What programs print is known of few.
 
+use crate::shell::expand::State;
+
+/// Whether a word as it is written is all parameters or all elements of an array, each a word of its own. A line that gave the
+/// shell no parameters has none.
+pub(super) fn is_many_words(source: &str, state: &State) -> bool {
+    let source = source.trim_matches('"');
+    let parameters = matches!(source, "$@" | "$*" | "${@}" | "${*}") && state.variables.contains_key("@");
+    parameters || (source.starts_with("${") && (source.ends_with("[@]}") || source.ends_with("[*]}")))
+}
+
 /// The names of the variables whose values stand in a word without quotes. Of `${#x}`, which is a number, none.
 pub(super) fn unquoted_names(source: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
