@@ -144,6 +144,14 @@ impl Given<'_> {
 /// assignments, expressions, redirections, and inside other expansions. A shell of its own (`$( )`) keeps its own.
 pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'n>>> {
     let (mut found, mut words, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
+    // The usual command is nothing but plain words.
+    if let Form::Simple(simple) = &node.form
+        && node.redirects.is_empty()
+        && simple.assignments.is_empty()
+        && simple.words.iter().all(|word| word.bare().is_some())
+    {
+        return Ok(found);
+    }
     match &node.form {
         Form::Simple(simple) => {
             for assignment in &simple.assignments {
