@@ -102,6 +102,9 @@ pub struct Analysis {
     pub run_places: BTreeMap<usize, Vec<AbsPath>>,
     /// Loops over what substitutions print.
     pub loops: Vec<Loop>,
+    /// For each command without words that holds the redirections of a group, loop or function, by its number: the commands of
+    /// which these are.
+    pub groups: BTreeMap<usize, Range<usize>>,
     /// What its text says of the meaning and order of its commands.
     pub signs: Signs,
 }
@@ -190,6 +193,13 @@ impl Command {
             named: Vec::new(),
             spelled_out: false,
         }
+    }
+
+    /// Whether it is run by a substitution in the words of another command, and so before that one.
+    #[must_use]
+    pub(crate) fn is_substituted_in(&self, outer: &Self) -> bool {
+        let further = self.seen_through.strip_prefix(outer.seen_through.as_slice());
+        further.is_some_and(|further| matches!(further.first(), Some(Context::Substitution(_))))
     }
 
     /// The program's name as written, if it is a literal.

@@ -4,12 +4,12 @@
 //! No language is read here. Quoted words between which nothing but the signs of a list stands are taken for one, and a text that
 //! reaches code which runs something is compared with rules as commands are. It asks, and never allows anything.
 
-use crate::shell::{Analysis, Command, interpreters};
+use crate::shell::{Analysis, Command, CommandClass, Context, Word, interpreters};
 
 use super::{
     listed::producers,
     mentioned::Mention,
-    told::{CALLS, interpreter, is_code, is_fed, words},
+    told::{CALLS, interpreter, is_code, is_fed, takes_program_from_input, words},
     world::World,
 };
 
@@ -55,19 +55,73 @@ pub(super) fn obeyed_input(line: &str, analysis: &Analysis, index: usize, comman
         out.push(given.to_owned());
     }
     // What goes through several pipes, or is given to what stands around.
-    let joined = |producer: &Command| {
-        let words: Vec<&str> = words(producer).collect();
-        words.join(" ")
-    };
     out.extend(producers(analysis, index).into_iter().take(MOST_PRODUCERS).map(joined));
     if given.is_empty() && line.contains("<<") {
         out.push(line.to_owned());
     }
     if line.contains("<(") {
-        let prints = |other: &&Command| matches!(other.program_name(), Some("cat" | "echo" | "printf"));
-        out.extend(analysis.commands.iter().filter(prints).take(MOST_PRODUCERS).map(joined));
+        let printing = analysis.commands.iter().filter(|other| prints(other));
+        out.extend(printing.take(MOST_PRODUCERS).map(joined));
     }
     out
+}
+
+/// What commands print into the pipes in front of a command, as far as their words say it.
+pub(super) fn printed_in_front(analysis: &Analysis, index: usize) -> Vec<String> {
+    let producers = producers(analysis, index).into_iter().take(MOST_PRODUCERS);
+    producers.filter(|producer| prints(producer)).map(joined).collect()
+}
+
+/// The program text of a command that takes it from its input, where that is no here-document: through a pipe, from `< <(…)`.
+pub(super) fn piped_program(analysis: &Analysis, index: usize, command: &Command) -> Vec<String> {
+    if !takes_program_from_input(command) {
+        return Vec::new();
+    }
+    let given = analysis.inputs.get(&index).cloned().flatten();
+    let reads = analysis.redirected.contains(&index);
+    let substituted = analysis.commands.iter().skip(index + 1);
+    let substituted = substituted
+        .take_while(|inner| reads && inner.is_substituted_in(command))
+        .filter(|inner| prints(inner))
+        .take(MOST_PRODUCERS)
+        .map(joined);
+    let printed = printed_in_front(analysis, index);
+    given.into_iter().chain(printed).chain(substituted).collect()
+}
+
+/// The words of a call of a function that hands its parameters to an interpreter as code: `f() { python3 -c "$1"; }; f '…'`.
+pub(super) fn handed_to_code(analysis: &Analysis, command: &Command) -> Vec<String> {
+    let Some(name) = command.program().filter(|_| command.class == CommandClass::Function) else {
+        return Vec::new();
+    };
+    let given = |word: &Word| matches!(word, Word::Dynamic { source, .. } if source.contains('$'));
+    let within = |inner: &&Command| {
+        let is_its =
+            |context: &Context| matches!(context, Context::Group(label) if label.strip_suffix("()") == Some(name));
+        inner.seen_through.iter().any(is_its)
+    };
+    let hands_on = |inner: &Command| interpreter(inner) && inner.words.iter().any(given);
+    let calls = |word: &&str| CALLS.iter().any(|call| word.contains(call));
+    let texts = words(command).filter(calls).map(str::to_owned).collect::<Vec<_>>();
+    let taken = !texts.is_empty() && analysis.commands.iter().filter(within).any(hands_on);
+    if taken { texts } else { Vec::new() }
+}
+
+/// The settings that a command reads from its input: `curl -K -`.
+pub(super) fn configured_by_input(analysis: &Analysis, index: usize, command: &Command) -> Option<String> {
+    let told = |word: &str| matches!(word, "-K-" | "--config=-" | "-K" | "--config");
+    let reads = command.program_name() == Some("curl") && words(command).any(told);
+    analysis.inputs.get(&index).filter(|_| reads).cloned().flatten()
+}
+
+/// Whether a program prints its words, or what it is given.
+fn prints(command: &Command) -> bool {
+    matches!(command.program_name(), Some("cat" | "echo" | "printf" | "tee"))
+}
+
+fn joined(command: &Command) -> String {
+    let words: Vec<&str> = words(command).collect();
+    words.join(" ")
 }
 
 /// What a line of a console's gives to a shell: `!x`, `a = !x`, `%sx x`, `.x` of pry, `;x` of julia.
@@ -108,7 +162,12 @@ fn is_console_of_code(command: &Command) -> bool {
         );
     let verb = |word: &str| matches!(word, "c" | "console" | "repl" | "shell" | "shell_plus" | "tinker");
     let module = |word: &str| CONSOLES.contains(&word.to_ascii_lowercase().as_str());
-    CONSOLES.contains(&name) || (frame && words(command).take(8).any(|word| verb(word) || module(word)))
+    // `python -m code`
+    let own: Vec<&str> = words(command).take(8).collect();
+    let own_console = || own.windows(2).any(|pair| matches!(pair, ["-m", "asyncio" | "code"]));
+    CONSOLES.contains(&name)
+        || (frame && own_console())
+        || (frame && words(command).take(8).any(|word| verb(word) || module(word)))
 }
 
 impl World<'_> {

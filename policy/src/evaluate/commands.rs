@@ -277,7 +277,10 @@ impl World<'_> {
                 .map(|part| part.through(&seen)),
         );
         parts.extend(self.judge_trees(command).into_iter().map(|part| part.through(&seen)));
-        parts.extend(self.judge_told_files(line, command).map(|part| part.through(&seen)));
+        parts.extend(
+            self.judge_told_files(line, analysis, index, command)
+                .map(|part| part.through(&seen)),
+        );
         let named = self.judge_mentioned_files(line, analysis, index, command);
         parts.extend(named.into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_fed(analysis, index, command).map(|part| part.through(&seen)));

@@ -67,7 +67,7 @@ pub(super) fn is_fed_name(access: &FileAccess) -> bool {
 }
 
 /// Whether a word stands for names that a command is fed, and for nothing around them.
-fn is_fed(source: &str) -> bool {
+pub(super) fn is_fed(source: &str) -> bool {
     let source = source.trim_matches(['"', '\'']);
     let marker = source.len() <= 8
         && source

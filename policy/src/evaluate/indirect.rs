@@ -6,7 +6,7 @@
 
 use crate::{
     DecidedBy, Verdict,
-    shell::{Access, Analysis, Command, CommandClass, Context, FileTarget, Word},
+    shell::{Access, Analysis, Command, CommandClass, Context, FileAccess, FileTarget, Word},
 };
 
 use super::{commands::is_feeder, files::Cover, part::Part, touched::is_search_with_tests, ways::Judged, world::World};
@@ -62,6 +62,14 @@ impl World<'_> {
                 }
             }
         }
+        if self.has_path_rules() {
+            let astray = analysis.commands.iter().filter(|command| self.sources_outside(command));
+            parts.extend(astray.map(|command| {
+                let why =
+                    "the file that it reads into this shell lies outside of the workspace, and could change the folder";
+                Part::unknown(&command.text, why)
+            }));
+        }
         if self.has_scoped_shell_rule() {
             let mut wrote = self.runs_what_it_wrote(analysis);
             wrote.extend(self.builds_what_it_wrote(analysis));
@@ -81,6 +89,17 @@ impl World<'_> {
 }
 
 impl World<'_> {
+    /// Whether a command reads a file into its shell that looks like one of the project, and by way of a link is none.
+    fn sources_outside(&self, command: &Command) -> bool {
+        let leads_out = |access: &FileAccess| match &access.target {
+            FileTarget::Path(path) => {
+                access.access == Access::Read && self.workspace.contains(path) && !self.is_inside(path)
+            }
+            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => false,
+        };
+        matches!(command.program(), Some("." | "source")) && command.files.iter().any(leads_out)
+    }
+
     /// Names that a printer of the line makes out of patterns: `ls -d /* | xargs rm`.
     fn judge_listed_patterns(&self, analysis: &Analysis, access: Access) -> Vec<Part> {
         let printers = analysis

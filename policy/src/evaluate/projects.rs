@@ -16,15 +16,15 @@ impl World<'_> {
         let mut written = Written::default();
         let mut out = Vec::new();
         for (index, command) in analysis.commands.iter().enumerate() {
+            // What its words substitute is run before it.
+            let end = substituted_until(analysis, index);
+            for inner in analysis.commands.get(index + 1..end).unwrap_or_default() {
+                note(&mut written, inner);
+            }
             if written.is_found_by(command) {
                 out.push(index);
             }
-            let writes = command.files.iter().filter(|file| file.access == Access::Write);
-            for file in writes {
-                if let FileTarget::Path(path) = &file.target {
-                    written.note(path.file_name());
-                }
-            }
+            note(&mut written, command);
         }
         let Some(last) = out.last() else {
             return Vec::new();
@@ -32,7 +32,7 @@ impl World<'_> {
         let Some(first) = self.first_mention(analysis, *last) else {
             return Vec::new();
         };
-        out.retain(|index| *index >= first);
+        out.retain(|index| first < substituted_until(analysis, *index));
         out
     }
 
@@ -46,11 +46,40 @@ impl World<'_> {
             let input = analysis.inputs.get(index);
             // A text that is not certain may name any.
             input.is_some_and(|text| text.as_deref().is_none_or(of_text))
-                || (*index < last
+                || (*index != last
                     && (self.names_denied_program(command) || printed(command).is_none_or(|text| of_text(&text))))
         };
-        let mut commands = analysis.commands.iter().enumerate().take(last + 1);
+        let end = substituted_until(analysis, last);
+        let mut commands = analysis.commands.iter().enumerate().take(end);
         commands.find(mentions).map(|(index, _)| index)
+    }
+}
+
+/// The number behind a command and behind what its own words substitute.
+fn substituted_until(analysis: &Analysis, index: usize) -> usize {
+    let mut end = index + 1;
+    if let Some(command) = analysis.commands.get(index) {
+        let behind = analysis.commands.iter().skip(end);
+        end += behind.take_while(|inner| inner.is_substituted_in(command)).count();
+    }
+    end
+}
+
+/// Notes the names of the files that a command writes.
+fn note<'c>(written: &mut Written<'c>, command: &'c Command) {
+    let writes = command.files.iter().filter(|file| file.access == Access::Write);
+    for file in writes {
+        match &file.target {
+            FileTarget::Path(path) => written.note(path.file_name()),
+            // Of a folder that is not known the name may be: `$T/Makefile`.
+            FileTarget::Pattern { pattern: source, .. } | FileTarget::Unknown(source) => {
+                let name = source.trim_end_matches('"').rsplit_once('/').map(|(_, name)| name);
+                let known = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+                if let Some(name) = name.filter(|name| !name.is_empty() && name.chars().all(known)) {
+                    written.note(name);
+                }
+            }
+        }
     }
 }
 

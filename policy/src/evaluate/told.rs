@@ -42,6 +42,9 @@ pub(super) const CALLS: &[&str] = &[
     "| \"",
     ".cmd(",
     "passthru",
+    "readpipe",
+    "Open3",
+    "check_output",
 ];
 /// Lines of a patch that name a file, and what happens to it.
 const PATCHED: &[(&str, Access)] = &[
@@ -74,6 +77,19 @@ impl World<'_> {
         if is_fed(line, command) && CALLS.iter().any(|call| line.contains(call)) {
             told.push(line.to_owned());
         }
+        let piped = coded::piped_program(analysis, index, command);
+        told.extend(
+            piped
+                .into_iter()
+                .filter(|text| CALLS.iter().any(|call| text.contains(call))),
+        );
+        told.extend(coded::handed_to_code(analysis, command));
+        if acts::is_console(command) {
+            let given = analysis.inputs.get(&index).and_then(Option::as_deref);
+            let printed = coded::printed_in_front(analysis, index);
+            let texts = given.into_iter().chain(printed.iter().map(String::as_str));
+            told.extend(texts.flat_map(console_commands));
+        }
         if acts::is_console(command) && line.contains("<<") {
             told.extend(console_commands(line));
         }
@@ -101,6 +117,8 @@ impl World<'_> {
     pub(super) fn judge_told_files<'c>(
         &'c self,
         line: &'c str,
+        analysis: &'c Analysis,
+        index: usize,
         command: &'c Command,
     ) -> impl Iterator<Item = Part> + 'c {
         let interprets = interpreter(command);
@@ -112,17 +130,28 @@ impl World<'_> {
             ..
         } = *about(command);
         let edits = editor || console;
+        // Recipes of make stand in its words: `--eval 'a:;cat x'`.
+        let makes = matches!(command.program_name(), Some("bmake" | "gmake" | "make" | "remake"));
         let told = move |word: &&str| {
-            foreign || (interprets && is_code(word)) || (edits && word.contains(' ')) || (sed && sed_names_files(word))
+            foreign
+                || (interprets && is_code(word))
+                || ((edits || makes) && word.contains(' '))
+                || (sed && sed_names_files(word))
         };
         let fed = is_fed(line, command);
+        // What an editor or a console is given on its input.
+        let given = (edits && !command.told.is_empty()).then_some(command.told.as_str());
+        let piped = coded::piped_program(analysis, index, command);
+        let configured = coded::configured_by_input(analysis, index, command);
         words(command)
             .filter(told)
             .chain(fed.then_some(line))
-            .flat_map(|word| word.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~'))))
-            .filter(|text| text.len() > 1 && text.contains(['.', '/']))
+            .chain(given)
+            .map(std::borrow::Cow::Borrowed)
+            .chain(piped.into_iter().chain(configured).map(std::borrow::Cow::Owned))
+            .flat_map(|text| names_in(&text))
             .take(MAX_PLACES)
-            .filter_map(|text| self.judge_told_file(text, &self.resolve(text)?))
+            .filter_map(|text| self.judge_told_file(&text, &self.resolve(&text)?))
             .chain(self.judge_patched(line, command))
     }
 
@@ -141,6 +170,16 @@ impl World<'_> {
         let what = format!("its program text names a protected path: {}", entry.reason);
         Some(Part::by_mode(self, ActionClass::Protected, subject, &what))
     }
+}
+
+/// What in a text can be the name of a file.
+fn names_in(text: &str) -> Vec<String> {
+    let apart = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~'));
+    text.split(apart)
+        .filter(|name| name.len() > 1 && name.contains(['.', '/']))
+        .take(MAX_PLACES)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Files that a patch in the line changes, and how, if the command is `apply_patch`.
@@ -164,9 +203,14 @@ pub(super) fn words(command: &Command) -> impl Iterator<Item = &str> {
 
 /// Whether its program text comes from a here-document of the line, or a here-string.
 pub(super) fn is_fed(line: &str, command: &Command) -> bool {
+    line.contains("<<") && takes_program_from_input(command)
+}
+
+/// Whether a program acts on texts and names none in its words but its input.
+pub(super) fn takes_program_from_input(command: &Command) -> bool {
     let is_stream = |word: &str| ["/dev/", "/proc/"].iter().any(|folder| word.starts_with(folder));
     let names_input = || words(command).any(|word| word == "-" || is_stream(word));
-    (names_input() || words(command).all(|word| word.starts_with('-'))) && interpreter(command) && line.contains("<<")
+    interpreter(command) && (names_input() || words(command).all(|word| word.starts_with('-')))
 }
 
 /// Whether all of the line is looked through for what a command is told on its input.
@@ -244,8 +288,14 @@ fn told(command: &Command) -> Vec<String> {
     let known = interpreters::about(program);
     if interpreter(command) {
         return words(command)
-            .filter(|word| (is_code(word) || word.contains("%w")) && CALLS.iter().any(|call| word.contains(call)))
-            .flat_map(|word| std::iter::once(word.to_owned()).chain(console_commands(word)))
+            .filter(|word| is_code(word) || ["%w", "%x", "qx"].iter().any(|quote| word.contains(quote)))
+            .filter(|word| CALLS.iter().any(|call| word.contains(call)))
+            .flat_map(|word| {
+                let quoted = quoted_commands(word);
+                std::iter::once(word.to_owned())
+                    .chain(console_commands(word))
+                    .chain(quoted)
+            })
             .collect();
     }
     let mut out = Vec::new();
@@ -310,6 +360,24 @@ fn told(command: &Command) -> Vec<String> {
         );
     }
     out
+}
+
+/// What the quotes of perl and ruby for a command hold: `qx/git push/`, `%x{git push}`.
+fn quoted_commands(code: &str) -> Vec<String> {
+    let begins = code.match_indices("qx").chain(code.match_indices("%x"));
+    let behind = begins.take(MAX_PLACES).filter_map(|(at, quote)| {
+        let rest = code.get(at + quote.len()..)?.trim_start();
+        let mark = rest.chars().next().filter(|mark| !mark.is_alphanumeric())?;
+        let close = match mark {
+            '(' => ')',
+            '[' => ']',
+            '{' => '}',
+            '<' => '>',
+            other => other,
+        };
+        rest.get(mark.len_utf8()..)?.split(close).next()
+    });
+    behind.map(|text| text.trim().to_owned()).collect()
 }
 
 /// How many words of a command stand in front of the program that it runs; all, where none is known.

@@ -7,18 +7,20 @@
 //! It does not look into files, and knows only shells and programs that are named by their path. In a folder that is not known
 //! a name counts as any file of the line's whose path ends so.
 
+mod run;
+
 use std::{collections::HashSet, ops::Range};
 
 use crate::{
     AbsPath,
     shell::{
-        Access, Analysis, Command, CommandClass, FileAccess, FileTarget, Pipe, Word,
+        self, Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, FileTarget, Pipe, Word,
         origins::{self, Origin},
-        runs_scripts,
     },
 };
 
-use super::world::World;
+use super::{fed::is_fed, world::World};
+use run::{QUEUES, run_by};
 
 /// Most files that are remembered; of more, each may be one.
 const MOST_FILES: usize = 256;
@@ -47,6 +49,10 @@ struct Written {
     many: bool,
     /// Of each command, by its number, whether the line feeds it.
     fed: Vec<bool>,
+    /// Names of functions of the line.
+    functions: HashSet<String>,
+    /// Calls of such that the line feeds.
+    callers: Vec<usize>,
     /// A command of git's may have given it contents.
     by_git: bool,
 }
@@ -94,6 +100,13 @@ impl Written {
         let ends = |path: &AbsPath| path.as_str().ends_with(end.as_str());
         let ended = self.ends.iter().any(|known| known.meets_name(end.as_str()));
         self.many || !self.folders.is_empty() || ended || self.paths.iter().any(ends)
+    }
+
+    /// Whether a command surely prints nothing.
+    fn is_silent(&self, analysis: &Analysis, index: usize) -> bool {
+        let silent = |program: &str| SILENT.contains(&program) && !self.functions.contains(program);
+        let command = analysis.commands.get(index);
+        command.is_some_and(|command| command.program().is_none_or(silent))
     }
 
     /// Whether something in a folder may.
@@ -155,8 +168,12 @@ const SPECIAL_SIGNS: &[char] = &[
 impl World<'_> {
     /// Commands, by number, that run a file into which the line may have written a command.
     pub(super) fn runs_what_it_wrote(&self, analysis: &Analysis) -> Vec<usize> {
+        let functions = functions(analysis);
+        let (fed, callers) = fed(analysis, &functions);
         let mut written = Written {
-            fed: fed(analysis),
+            fed,
+            functions,
+            callers,
             by_git: gives_git_contents(analysis),
             ..Written::default()
         };
@@ -181,9 +198,14 @@ impl World<'_> {
         }
         // What is written by one name is run by another.
         written.many |= links && writes_through_links(analysis);
-        let piped = self.written_behind_pipes(analysis, &written.fed);
+        let piped = self.written_behind_pipes(analysis, &written);
         let in_front = within(analysis, |pipe| &pipe.from);
         for (index, command) in analysis.commands.iter().enumerate() {
+            // What its words substitute is run before it.
+            let substituted = analysis.commands.iter().enumerate().skip(index + 1);
+            for (number, inner) in substituted.take_while(|(_, inner)| inner.is_substituted_in(command)) {
+                self.note(&mut written, analysis, number, inner);
+            }
             let moved = analysis.moved.contains(&index);
             let runs = |written: &Written| {
                 let holds = |text: &str| match analysis.run_places.get(&index) {
@@ -203,10 +225,12 @@ impl World<'_> {
     }
 
     /// What is written behind the pipes of a line: at the same time as what stands in front of them runs.
-    fn written_behind_pipes(&self, analysis: &Analysis, fed: &[bool]) -> Option<Written> {
+    fn written_behind_pipes(&self, analysis: &Analysis, line: &Written) -> Option<Written> {
         let from = analysis.pipes.iter().map(|pipe| pipe.to.start).min()?;
         let mut written = Written {
-            fed: fed.to_vec(),
+            fed: line.fed.clone(),
+            functions: line.functions.clone(),
+            callers: line.callers.clone(),
             // A command of git's in front may give contents at any time.
             by_git: true,
             ..Written::default()
@@ -220,15 +244,27 @@ impl World<'_> {
     }
 
     fn note(&self, written: &mut Written, analysis: &Analysis, index: usize, command: &Command) {
+        if patches(command) && self.patch_may_say(written, analysis, index, command) {
+            (written.any, written.many) = (true, true);
+        }
         let writes = |access: &&FileAccess| access.access == Access::Write && !access.goes_nowhere();
         let edits = matches!(command.program_name(), Some("dd" | "sed" | "sponge" | "tee"));
         if !command.files.iter().any(|access| writes(&access)) {
             return;
         }
         let holds = self.holds_text_of_the_line(written, analysis, index, command);
-        // A redirection alone, and `:`, write nothing.
-        let empty =
-            matches!(command.program_name(), None | Some(":" | "true")) && written.fed.get(index) == Some(&false);
+        // A redirection alone, and `:`, write nothing. That of a group is where all write that stand in it.
+        let group: Vec<usize> = match analysis.groups.get(&index) {
+            Some(group) => group.clone().filter(|at| !written.is_silent(analysis, *at)).collect(),
+            None => Vec::new(),
+        };
+        let plain = |assignment: &Assignment| assignment.value.literal().is_some();
+        let empty = matches!(command.program_name(), None | Some(":" | "true"))
+            && !command.program().is_some_and(|name| written.functions.contains(name))
+            && (command.words.is_empty() || command.assignments.iter().all(plain))
+            && written.fed.get(index) == Some(&false)
+            && group.is_empty();
+        let writers = if group.is_empty() { vec![index] } else { group };
         for access in command
             .files
             .iter()
@@ -247,7 +283,15 @@ impl World<'_> {
                     }
                 }
                 FileTarget::Pattern { pattern: source, .. } | FileTarget::Unknown(source) => {
-                    if is_new_file(analysis, source) || !self.may_be_text_of_the_line(written, analysis, index) {
+                    let may_be = || match is_fed(source) && !access.redirection {
+                        true => self.fed_names_may_get_text(written, analysis, index, command),
+                        false => {
+                            let mut writers = writers.iter();
+                            writers.len() > MOST_MAKERS
+                                || writers.any(|writer| self.may_be_text_of_the_line(written, analysis, *writer))
+                        }
+                    };
+                    if is_new_file(analysis, source) || !may_be() {
                         continue;
                     }
                     written.any = true;
@@ -259,6 +303,10 @@ impl World<'_> {
 
     /// What is known of the name of a file that is put together.
     fn known_of(&self, source: &str, moved: bool) -> Known {
+        // What stands for names that a program is fed is no text of the shell.
+        if is_fed(source) {
+            return Known::default();
+        }
         let begin = known_beginning(source);
         let name = begin.rsplit('/').next().unwrap_or_default().to_owned();
         let sure = !name.is_empty() && (begin.starts_with('/') || !moved);
@@ -276,6 +324,15 @@ impl World<'_> {
         let Some(command) = analysis.commands.get(index) else {
             return true;
         };
+        // What a function is fed, what stands in it may read.
+        if in_function(command)
+            && written
+                .callers
+                .iter()
+                .any(|caller| self.input_may_say(analysis, *caller))
+        {
+            return true;
+        }
         let mut makers = vec![command];
         let reads = !command.program().is_some_and(|program| PRINTERS.contains(&program));
         if reads && written.fed.get(index) == Some(&true) {
@@ -288,16 +345,53 @@ impl World<'_> {
             return true;
         }
         let given = analysis.inputs.get(&index).and_then(Option::as_deref);
-        let says = |text: &str| {
-            let words = ["text", text].map(|word| Word::Literal(word.to_owned()));
-            self.names_denied_program(&Command::of_words(text.to_owned(), words.to_vec()))
-        };
-        let tells = |maker: &&Command| {
-            let words: Vec<&str> = maker.words.iter().skip(1).filter_map(Word::literal).collect();
-            !tells_only_its_own(maker) || self.names_denied_program(maker) || says(&words.join(" "))
-        };
         let passes_on = || reads && written.any && !makers.iter().all(|maker| is_of_the_project(maker));
-        given.is_some_and(says) || passes_on() || makers.iter().any(tells)
+        given.is_some_and(|text| self.says(text)) || passes_on() || makers.iter().any(|maker| self.tells(maker))
+    }
+
+    /// Whether a text names a program that a deny or ask is about.
+    fn says(&self, text: &str) -> bool {
+        let words = ["text", text].map(|word| Word::Literal(word.to_owned()));
+        self.names_denied_program(&Command::of_words(text.to_owned(), words.to_vec()))
+    }
+
+    /// Whether what a command prints may name such a program.
+    fn tells(&self, maker: &Command) -> bool {
+        !tells_only_its_own(maker) || self.words_say(maker)
+    }
+
+    /// Whether the words of a command do.
+    fn words_say(&self, command: &Command) -> bool {
+        let words: Vec<&str> = command.words.iter().skip(1).filter_map(Word::literal).collect();
+        self.names_denied_program(command) || self.says(&words.join(" "))
+    }
+
+    /// Whether what the line gives a command on its input may name such a program.
+    fn input_may_say(&self, analysis: &Analysis, index: usize) -> bool {
+        let given = analysis.inputs.get(&index);
+        let producers = super::listed::producers(analysis, index);
+        given.is_some_and(|text| text.as_deref().is_none_or(|text| self.says(text)))
+            || producers.len() > MOST_MAKERS
+            || producers.into_iter().any(|maker| self.tells(maker))
+    }
+
+    /// Whether text of the line may go into files whose names a command is fed: `echo x a.sh | xargs cp`. What a copier takes may
+    /// be what the line wrote; another program writes what its words say.
+    fn fed_names_may_get_text(&self, written: &Written, analysis: &Analysis, index: usize, command: &Command) -> bool {
+        let copies = origins::origin(command) == Some(Origin::Copied) || makes_links(command);
+        (copies && written.any)
+            || self.words_say(command)
+            || (!copies && written.fed.get(index) == Some(&true) && analysis.inputs.contains_key(&index))
+    }
+
+    /// Whether a patch may put text of the line into any file: it stands in the line, or is one that the line wrote.
+    fn patch_may_say(&self, written: &Written, analysis: &Analysis, index: usize, command: &Command) -> bool {
+        let noted = |access: &FileAccess| match &access.target {
+            FileTarget::Path(path) => access.access == Access::Read && written.holds(path),
+            FileTarget::Pattern { .. } | FileTarget::Unknown(_) => access.access == Access::Read && written.any,
+        };
+        let fed = written.fed.get(index) == Some(&true) && self.input_may_say(analysis, index);
+        fed || command.files.iter().any(noted)
     }
 
     /// Whether something of the line may go into what a command writes.
@@ -360,6 +454,18 @@ const MOST_MAKERS: usize = 16;
 
 /// Programs that print words and files they are given.
 const PRINTERS: &[&str] = &["date", "echo", "ls", "printf"];
+/// Programs that print nothing to where a group is redirected.
+const SILENT: &[&str] = &[
+    ":", "[", "[[", "break", "cd", "continue", "exit", "export", "false", "local", "read", "return", "set", "shift",
+    "sleep", "test", "true",
+];
+
+/// Whether a command changes files as a patch says.
+fn patches(command: &Command) -> bool {
+    let git = shell::acts::git_verb(command).is_some_and(|(verb, _)| matches!(verb, "am" | "apply"));
+    git || matches!(command.program_name(), Some("gpatch" | "patch"))
+}
+
 /// Programs that copy what they read.
 const COPIERS: &[&str] = &["cat", "cp", "mv", "tee"];
 /// Programs that do what the project's files say.
@@ -409,14 +515,16 @@ fn is_new_file(analysis: &Analysis, source: &str) -> bool {
     for command in &analysis.commands {
         for assignment in command.assignments.iter().filter(|own| own.name == name) {
             match &assignment.value {
-                Word::Dynamic { source, .. } if source.trim_matches('"').starts_with("$(mktemp") => made = true,
+                Word::Dynamic { source, .. } if is_mktemp(source) => made = true,
                 _ => return false,
             }
         }
-        // `read T`, `printf -v T`, `export T=x`.
+        // `read T`, `printf -v T`, `export T=x`, `printf -vT`, `read -aT`.
         let sets = |text: &str| {
-            text.strip_prefix(name)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '+']))
+            (text.starts_with('-') && text.ends_with(name))
+                || text
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '+']))
         };
         if command.words.iter().skip(1).filter_map(Word::literal).any(sets) {
             return false;
@@ -425,69 +533,10 @@ fn is_new_file(analysis: &Analysis, source: &str) -> bool {
     made && !name.is_empty()
 }
 
-/// Programs that run what they are given later, as one of a queue.
-const QUEUES: &[&str] = &["nq", "pm2", "pueue", "sem", "tsp"];
-
-/// The files that a command runs as programs or shell scripts, as they are written. A text behind `-c` is no file, and is walked;
-/// behind the script stand words for it. A word that may be the value of an option counts, and so does the one behind it.
-fn run_by(command: &Command) -> impl Iterator<Item = &str> {
-    let script = command.program().filter(|program| program.contains('/'));
-    // `pm2 start ./x.sh`
-    let queued = command.program_name() == Some("pm2");
-    let name = command.program_name().filter(|name| runs_scripts(name));
-    let sources = matches!(name, Some("." | "source"));
-    let (mut operands, mut valued, mut done) = (false, false, name.is_none());
-    let of_files = command
-        .words
-        .iter()
-        .skip(1)
-        .filter_map(Word::literal)
-        .map_while(move |word| {
-            if done {
-                return None;
-            }
-            let option = !operands && word.len() > 1 && word.starts_with(['-', '+']);
-            if word == "--" && !operands {
-                operands = true;
-                return Some(None);
-            }
-            if option {
-                done = !sources && takes_a_text(word);
-                valued = sources || !is_flag(word);
-                return Some(None);
-            }
-            done = !std::mem::take(&mut valued);
-            Some(Some(word))
-        });
-    let started = command
-        .words
-        .iter()
-        .skip(2)
-        .filter_map(Word::literal)
-        .filter(move |_| queued);
-    script.into_iter().chain(of_files.flatten()).chain(started)
-}
-
-/// Whether an option of a shell says that a text follows: `-c`, `-euxc`. bash takes its long options with one dash, too (`-norc`).
-fn takes_a_text(option: &str) -> bool {
-    let letters = option.strip_prefix('-').unwrap_or_default();
-    letters.contains('c') && letters.chars().all(|letter| "acehiklmnpsuvx".contains(letter))
-}
-
-/// Whether an option of a shell surely has no value: letters that stand for themselves, and some long ones.
-fn is_flag(option: &str) -> bool {
-    const LONG: &[&str] = &[
-        "login",
-        "noediting",
-        "noprofile",
-        "norc",
-        "posix",
-        "restricted",
-        "verbose",
-    ];
-    let name = option.trim_start_matches(['-', '+']);
-    LONG.contains(&name)
-        || (!option.starts_with("--") && name.chars().all(|letter| "aehiklmnpstuvxBCEHPT".contains(letter)))
+/// Whether a word is what `mktemp` prints, and nothing else.
+fn is_mktemp(source: &str) -> bool {
+    let inner = source.trim_matches('"').strip_prefix("$(mktemp");
+    inner.is_some_and(|rest| rest.starts_with([' ', ')']) && !rest.contains(['|', '&', ';', '\n', '(', '`', '<']))
 }
 
 /// Whether a line writes into what it links: then a file of any name may be another one.
@@ -534,8 +583,45 @@ fn is_stream(word: &Word) -> bool {
     is_system || text.contains("dev/fd/") || text.ends_with("/stdin")
 }
 
-/// Of each command, by its number, whether what it reads stands in the line or comes through a pipe.
-fn fed(analysis: &Analysis) -> Vec<bool> {
+/// Whether a command stands in a function.
+fn in_function(command: &Command) -> bool {
+    let function = |context: &Context| matches!(context, Context::Group(label) if label.ends_with("()"));
+    command.seen_through.iter().any(function)
+}
+
+/// The names of the functions of a line.
+fn functions(analysis: &Analysis) -> HashSet<String> {
+    let labels = analysis.commands.iter().flat_map(|command| &command.seen_through);
+    let names = labels.filter_map(|context| match context {
+        Context::Group(label) => label.strip_suffix("()"),
+        _ => None,
+    });
+    names.map(str::to_owned).collect()
+}
+
+/// Of each command, by its number, whether what it reads stands in the line or comes through a pipe; and the calls of functions
+/// of which it does. Which functions such a one calls in turn is not told apart.
+fn fed(analysis: &Analysis, functions: &HashSet<String>) -> (Vec<bool>, Vec<usize>) {
+    let mut fed = fed_itself(analysis);
+    let commands = || analysis.commands.iter().enumerate();
+    let calls = |command: &Command| command.program().is_some_and(|name| functions.contains(name));
+    let callers: Vec<usize> = commands()
+        .filter(|(index, command)| fed.get(*index) == Some(&true) && calls(command))
+        .map(|(index, _)| index)
+        .take(MOST_MAKERS)
+        .collect();
+    if !callers.is_empty() {
+        for (index, _) in commands().filter(|(_, command)| in_function(command)) {
+            if let Some(fed) = fed.get_mut(index) {
+                *fed = true;
+            }
+        }
+    }
+    (fed, callers)
+}
+
+/// Of each command, by its number, whether it is fed where it stands.
+fn fed_itself(analysis: &Analysis) -> Vec<bool> {
     let mut fed = within(analysis, |pipe| &pipe.to);
     for index in analysis.inputs.keys() {
         if let Some(fed) = fed.get_mut(*index) {

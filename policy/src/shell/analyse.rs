@@ -11,6 +11,8 @@ mod foreign;
 mod functions;
 mod lent;
 mod nested;
+mod printed;
+mod redirected;
 mod sourced;
 mod told;
 mod wrapped;
@@ -18,13 +20,12 @@ mod wrapped;
 use crate::AbsPath;
 
 use super::{
-    Access, Analysis, Assignment, Command, CommandClass, Context, FileAccess, Limits, Loop, Opaque, OpaqueReason, Pipe,
-    ShellContext, Signs, Socket, Word, class, constant,
+    Analysis, Assignment, Command, CommandClass, Context, Limits, Loop, Opaque, OpaqueReason, Pipe, ShellContext,
+    Signs, Socket, Word, constant,
     expand::{self, State, Value},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
-    syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, RedirectOperator, Simple},
-    targets::Files,
+    syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, Simple},
     variables,
 };
 pub(crate) use call::runs_later;
@@ -99,6 +100,8 @@ fn walked<'a>(
         input_is_changed: false,
         reads_another: false,
         in_front: false,
+        matched_freely: false,
+        computed: Vec::new(),
     };
     if line.len() > limits.bytes {
         walk.opaque(excerpt(line), OpaqueReason::TooLarge);
@@ -178,6 +181,10 @@ struct Walk<'a> {
     reads_another: bool,
     /// Something behind a pipe runs beside it.
     in_front: bool,
+    /// An expression was compared that matches letters of any kind.
+    matched_freely: bool,
+    /// Of what is being walked and runs again or later: variables of its expressions that it does not set before.
+    computed: Vec<std::collections::BTreeSet<String>>,
 }
 
 impl Walk<'_> {
@@ -346,12 +353,26 @@ impl Walk<'_> {
             self.known.anytime = anytime;
             applied?;
         }
-        if let Form::Simple(simple) = &node.form {
-            return self.simple(simple, &node.redirects, state, stdin);
+        self.give(node, &mut state)?;
+        let ways = match &node.form {
+            Form::Simple(simple) => self.simple(simple, &node.redirects, state, stdin)?,
+            form => {
+                let files = self.compound_redirects(&node.redirects, &state)?;
+                let first = self.analysis.commands.len();
+                let state = self.compound(form, state)?;
+                let group = first..self.analysis.commands.len();
+                self.analysis.groups.extend(files.map(|files| (files, group)));
+                (state.clone(), state)
+            }
+        };
+        if !self.known.computes_anytime.is_empty() {
+            let computes = std::mem::take(&mut self.known.computes_anytime);
+            let checked =
+                (self.evaluated_later(&computes, &ways.0)).and_then(|()| self.evaluated_later(&computes, &ways.1));
+            self.known.computes_anytime = computes;
+            checked?;
         }
-        self.compound_redirects(&node.redirects, &state)?;
-        let state = self.compound(&node.form, state)?;
-        Ok((state.clone(), state))
+        Ok(ways)
     }
 
     fn compound(&mut self, form: &Form, mut state: State) -> Read<State> {
@@ -380,10 +401,12 @@ impl Walk<'_> {
             Form::If { branches, otherwise } => return self.conditional(branches, otherwise.as_ref(), state),
             Form::While { condition, body } => {
                 self.blur_loop(&mut state, &[condition, body])?;
-                return self.inside(Context::Group("while".to_owned()), |walk| {
-                    let checked = walk.list(condition, state)?;
-                    let after = walk.list(body, checked.clone())?;
-                    checked.either(after, &mut walk.budget)
+                return self.turns(|walk| {
+                    walk.inside(Context::Group("while".to_owned()), |walk| {
+                        let checked = walk.list(condition, state)?;
+                        let after = walk.list(body, checked.clone())?;
+                        checked.either(after, &mut walk.budget)
+                    })
                 });
             }
             Form::For {
@@ -393,11 +416,13 @@ impl Walk<'_> {
                 select,
             } => return self.for_loop(variable, words.as_deref(), body, *select, state),
             Form::Count { clauses, body } => {
-                self.arithmetic(clauses, &state, true)?;
-                self.blur_loop(&mut state, &[body])?;
-                let before = state.clone();
-                let after = self.inside(Context::Group("for".to_owned()), |walk| walk.list(body, state))?;
-                return before.either(after, &mut self.budget);
+                return self.turns(|walk| {
+                    walk.arithmetic(clauses, &state, true)?;
+                    walk.blur_loop(&mut state, &[body])?;
+                    let before = state.clone();
+                    let after = walk.inside(Context::Group("for".to_owned()), |walk| walk.list(body, state))?;
+                    before.either(after, &mut walk.budget)
+                });
             }
             Form::Case { subject, arms } => {
                 self.raw_word(subject, &state)?;
@@ -487,7 +512,7 @@ impl Walk<'_> {
         value.hash = hash;
         let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
         let given = words.is_some_and(|words| !words.is_empty());
-        if given && !select && (numbers || !value.exact && sources.all(builtins::prints_number)) {
+        if given && !select && (numbers || !value.exact && sources.all(printed::prints_number)) {
             value = Value {
                 natural,
                 ..Value::number()
@@ -508,7 +533,7 @@ impl Walk<'_> {
         let renamed = state.sourced || state.signs.renames || !state.functions.is_empty();
         let plain = !state.variables.contains_key("IFS") && !renamed;
         let listed = first..self.analysis.commands.len();
-        let after = self.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state))?;
+        let after = self.turns(|walk| walk.inside(Context::Group(label.to_owned()), |walk| walk.list(body, state)))?;
         // The shell gives `_`, `RANDOM` and their like values of its own; people write small letters.
         let own = variable.starts_with(|c: char| c.is_ascii_lowercase()) && !variable.contains(char::is_uppercase);
         let plain = plain && own && effects::is_flat(body, &mut self.budget)?;
@@ -570,7 +595,7 @@ impl Walk<'_> {
             }
             if raw.partial {
                 value = Value::unknown();
-            } else if !value.exact && builtins::prints_number(&raw.value.source) {
+            } else if !value.exact && printed::prints_number(&raw.value.source) {
                 value = Value::number();
             }
             assignments.push(Assignment {
@@ -617,90 +642,5 @@ impl Walk<'_> {
             self.apply(&effects, &mut ways.1)?;
         }
         Ok(ways)
-    }
-
-    /// Redirections of a compound command: a command without words holds their files.
-    fn compound_redirects(&mut self, redirects: &[Redirect], state: &State) -> Read<()> {
-        let (files, sockets, _) = self.redirections(redirects, state)?;
-        if !files.is_empty() || !sockets.is_empty() {
-            self.record(Command {
-                text: String::new(),
-                assignments: Vec::new(),
-                words: Vec::new(),
-                seen_through: self.seen.clone(),
-                files,
-                urls: sockets.iter().map(|socket| socket.url.clone()).collect(),
-                sockets,
-                class: class::classify(&[]),
-                remote: state.remote,
-                told: String::new(),
-                named: Vec::new(),
-                spelled_out: false,
-            })?;
-        }
-        for redirect in redirects {
-            self.redirect_pieces(redirect, state)?;
-        }
-        Ok(())
-    }
-
-    /// The files of redirections, the connections that they open, and the input they give.
-    fn redirections(
-        &mut self,
-        redirects: &[Redirect],
-        state: &State,
-    ) -> Read<(Vec<FileAccess>, Vec<Socket>, Option<Stdin>)> {
-        let mut files = Files::new(state);
-        files.redirection = true;
-        let mut sockets = Vec::new();
-        let mut stdin = None;
-        for redirect in redirects {
-            self.budget.spend(1)?;
-            let (operator, target) = match redirect {
-                Redirect::Here { stdin: false, .. } | Redirect::HereString { stdin: false, .. } => continue,
-                Redirect::Here { .. } | Redirect::HereString { .. } => {
-                    stdin = Some(Stdin::Given {
-                        text: constant::script(redirect),
-                        said: constant::said(redirect),
-                    });
-                    continue;
-                }
-                Redirect::File {
-                    operator,
-                    target,
-                    stdin: input,
-                } => {
-                    if *input {
-                        stdin = Some(match target.flat().as_deref() {
-                            Some("/dev/null") => Stdin::Nothing,
-                            _ => Stdin::Unknown,
-                        });
-                    }
-                    (operator, target)
-                }
-            };
-            let accesses: &[Access] = match operator {
-                RedirectOperator::Read => &[Access::Read],
-                RedirectOperator::Write | RedirectOperator::Duplicate => &[Access::Write],
-                RedirectOperator::ReadWrite => &[Access::Read, Access::Write],
-            };
-            for field in expand::expand(target, state, self.context, &mut self.budget)? {
-                let text = field.text().unwrap_or_default();
-                let descriptor = !text.is_empty() && text.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
-                if *operator == RedirectOperator::Duplicate && descriptor {
-                    continue;
-                }
-                let (opened, only) = Socket::of_field(&field);
-                // On another machine it is another one's connection, and still an address.
-                sockets.extend(opened);
-                if only {
-                    continue;
-                }
-                for access in accesses {
-                    files.field(&field, *access);
-                }
-            }
-        }
-        Ok((files.found, sockets, stdin))
     }
 }

@@ -16,6 +16,8 @@ use super::{
 struct Raw {
     names: String,
     files: String,
+    #[serde(default)]
+    letters: String,
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers; a test asks for it"))]
     why: String,
 }
@@ -26,16 +28,24 @@ struct Raws {
     builder: Vec<Raw>,
 }
 
-type Files = &'static [&'static str];
+/// What a builder reads.
+struct Builder {
+    files: &'static [&'static str],
+    /// Letters of options behind which the name of a file may stand in the same word.
+    letters: String,
+}
 
 const FILE: &str = include_str!("../../data/builders.toml");
 
-static BUILDERS: LazyLock<ByName<Files>> = LazyLock::new(|| {
+static BUILDERS: LazyLock<ByName<Builder>> = LazyLock::new(|| {
     let raws: Raws = data::read("builders.toml", FILE);
     let mut entries = Vec::new();
     for raw in raws.builder {
-        let files: &'static Files = data::keep(data::words(&raw.files));
-        entries.extend(data::words(&raw.names).iter().map(|name| (*name, files)));
+        let builder: &'static Builder = data::keep(Builder {
+            files: data::words(&raw.files),
+            letters: raw.letters,
+        });
+        entries.extend(data::words(&raw.names).iter().map(|name| (*name, builder)));
     }
     ByName::new(entries)
 });
@@ -60,22 +70,33 @@ impl<'a> Written<'a> {
         let Some(program) = command.program_name().filter(|_| !self.names.is_empty()) else {
             return false;
         };
-        let Some(files) = BUILDERS.find(program) else {
+        let Some(builder) = BUILDERS.find(program) else {
             return false;
         };
         let is_one = |file: &&str| match file.strip_prefix("*.") {
             Some(ending) => self.endings.contains(ending),
             None => self.names.contains(file),
         };
-        let told = |word: &str| {
+        let named = |word: &str| {
             word.rsplit(['/', '='])
                 .next()
                 .is_some_and(|name| self.names.contains(name))
         };
-        // What an image is made of runs in it.
-        let told_what_runs = !matches!(program, "git" | "docker" | "podman");
+        // `make -kfm`
+        let attached = |word: &str| {
+            let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+            letters.is_some_and(|letters| {
+                let option = |c: char| builder.letters.contains(c);
+                letters.split_once(option).is_some_and(|(_, name)| named(name))
+            })
+        };
         let mut words = command.words.iter().skip(1).filter_map(Word::literal);
-        files.iter().any(is_one) || (told_what_runs && words.any(told))
+        // What an image is made of runs in it.
+        let told_what_runs = match program {
+            "docker" | "podman" => words.clone().any(|word| word == "compose"),
+            _ => program != "git",
+        };
+        builder.files.iter().any(is_one) || (told_what_runs && words.any(|word| named(word) || attached(word)))
     }
 }
 
@@ -101,6 +122,10 @@ mod tests {
             ("make x", "Makefile", true),
             ("make x", "a.mk", true),
             ("make -f rules", "rules", true),
+            ("make -kfrules x", "rules", true),
+            ("make -kj4 x", "rules", false),
+            ("docker compose -f a.yml up", "a.yml", true),
+            ("docker build -f a .", "a", false),
             ("npm --prefix d run x", "package.json", true),
             ("just x", "justfile", true),
             ("git commit -m x", "pre-commit", true),

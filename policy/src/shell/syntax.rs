@@ -178,8 +178,10 @@ pub(super) struct Parameter {
 pub(super) enum Operation {
     /// `$x`, `${x}`.
     Value,
-    /// `${x:-w}`, `${x-w}`, `${x:=w}`, `${x=w}`: the operand may become the value.
+    /// `${x:-w}`, `${x-w}`: the operand may stand for the value.
     Default,
+    /// `${x:=w}`, `${x=w}`, and `${x::=w}` of zsh: the operand may become the value.
+    Assignment,
     /// `${x:+w}`: the operand or nothing.
     Alternative,
     /// `${x:0:1}`.

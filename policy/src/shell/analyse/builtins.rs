@@ -1,11 +1,16 @@
 //! Builtins that change the shell itself: its directory, its variables, the meaning of its words.
 
-use super::{Call, Value, Walk, Ways, excerpt, wrapped::is_stream};
+use super::{
+    Call, Value, Walk, Ways, excerpt,
+    printed::{is_many_words, prints_one_word, unquoted_names},
+    wrapped::is_stream,
+};
 use crate::shell::{
     Access, Command, Context, FileAccess, OpaqueReason, Word,
     expand::{Field, Place, State, lookup},
     reader::{self, Dialect, Read},
     settings,
+    targets::Files,
 };
 
 /// Whether the analysis rests on what a command of this name does, so that a function of the name changes what is read.
@@ -154,13 +159,14 @@ impl Walk<'_> {
                 };
                 after.signs.renames |=
                     !matches!(name, "export" | "readonly") && arguments.iter().any(option(&['l', 'u', 'c', 'n']));
-                // `declare -i f`: what is put into it from then on is computed.
-                if arguments.iter().any(option(&['i'])) {
+                // `declare -i f`: what is put into it from then on is computed; `-l`, `-u`, `-c` and those of zsh change its letters.
+                let changes = arguments.iter().any(option(&['l', 'u', 'c', 'L', 'R', 'Z']));
+                if changes || arguments.iter().any(option(&['i'])) {
                     let mut computed = super::effects::Effects::default();
                     for field in arguments {
                         let name = field.text().and_then(|text| text.split(['=', '[', '+']).next());
                         match name.filter(|name| !name.starts_with('-')) {
-                            Some(name) => computed.computes(name),
+                            Some(name) => computed.assign(name, !changes),
                             None => computed.assigns |= field.text().is_none(),
                         }
                     }
@@ -195,6 +201,18 @@ impl Walk<'_> {
             {
                 self.reads(name, arguments, state, &mut after)?;
             }
+            // `printf "$@"`: `-v` and a name may be among them.
+            "printf"
+                if arguments
+                    .first()
+                    .is_some_and(|first| first.text().is_none() && is_many_words(&first.source, state)) =>
+            {
+                self.opaque(
+                    excerpt(&super::call::text(&call.fields)),
+                    OpaqueReason::DangerousVariable,
+                );
+                after.blur(&mut self.budget)?;
+            }
             "let" => {
                 for field in arguments {
                     self.index_in(field, state);
@@ -202,9 +220,9 @@ impl Walk<'_> {
                     let risky = |name: &str| {
                         lookup(name, state, self.context).can_evaluate() && state.variables.contains_key(name)
                     };
-                    let evaluates = source
-                        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-                        .any(risky);
+                    let mut names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+                    let evaluates = names.clone().any(risky);
+                    self.note_computed(names.by_ref().filter(|name| reader::is_name(name)), state);
                     // `let 'y=a[$(…)]'`: what an index substitutes runs, quoted or not.
                     let substitutes = source.contains('[') && source.contains(['$', '`']);
                     if field.text().is_none() || evaluates || substitutes {
@@ -224,6 +242,13 @@ impl Walk<'_> {
                 }
                 after.blur(&mut self.budget)?;
                 after.forget_parameters(&mut self.budget)?;
+                // `set -- a b`, where each is one word that is known.
+                if let Some(["--", words @ ..]) = texts.as_deref().filter(|_| name == "set") {
+                    for (number, word) in words.iter().enumerate().take(9) {
+                        let value = Value::literal(*word);
+                        after.set(&(number + 1).to_string(), value, &mut self.budget)?;
+                    }
+                }
             }
             "jobs"
                 if arguments
@@ -256,6 +281,10 @@ impl Walk<'_> {
                 }
             }
             "test" | "[" => self.tests_names(arguments, state),
+            "history" | "fc" => {
+                self.writes_history(arguments, state, index);
+                return Ok(None);
+            }
             "alias" => {
                 for field in arguments {
                     if let Some((_, script)) = field.text().and_then(|text| text.split_once('=')) {
@@ -294,10 +323,13 @@ impl Walk<'_> {
                             self.happens_anytime(&effects)?;
                             self.apply(&effects, &mut after)?;
                         }
-                        self.turned = true;
+                        let turned = std::mem::replace(&mut self.turned, true);
                         inside.elsewhere = true;
                         inside.blur(&mut self.budget)?;
-                        self.inside(Context::Script("trap".to_owned()), |walk| walk.text(&script, inside))?;
+                        let context = Context::Script("trap".to_owned());
+                        let (_, computes) =
+                            self.noting_expressions(|walk| walk.inside(context, |walk| walk.text(&script, inside)))?;
+                        self.computes_later(computes, true, turned)?;
                     }
                     Some((None, source)) => {
                         if !at_the_end {
@@ -528,6 +560,32 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// `history -w`, and `fc -W` of zsh, write the file that they are given, or that a variable names.
+    fn writes_history(&mut self, arguments: &[Field], state: &State, index: usize) {
+        let option = |text: &str| text.len() == 2 && matches!(text, "-a" | "-w" | "-A" | "-W");
+        let Some(at) = arguments.iter().position(|field| field.text().is_some_and(option)) else {
+            return;
+        };
+        let mut files = Files::new(state);
+        match (arguments.get(at + 1), state.variables.get("HISTFILE")) {
+            (Some(field), _) => files.field(field, Access::Write),
+            (None, Some(named)) => {
+                named
+                    .choices
+                    .iter()
+                    .for_each(|choice| files.name(&choice.text, Access::Write));
+                if !named.exact {
+                    files.unknown("$HISTFILE", Access::Write);
+                }
+            }
+            (None, None) => {}
+        }
+        let found = files.found;
+        if let Some(command) = self.analysis.commands.get_mut(index) {
+            command.files.extend(found);
+        }
+    }
+
     /// `test`, `[`: only the operand of `-v` is a variable; a word that is not known may be `-v`.
     fn tests_names(&mut self, arguments: &[Field], state: &State) {
         let operand = |field: &Field| matches!(field.text(), None | Some("-v" | "-R"));
@@ -552,7 +610,11 @@ impl Walk<'_> {
                 && unquoted_names(&field.source)
                     .any(|name| state.variables.contains_key(name) && lookup(name, state, self.context).can_evaluate())
         };
-        let splits = arguments.iter().find(|field| printed(field) || came_in(field));
+        // Parameters and elements that are several words: `test "$@"`.
+        let many = |field: &&Field| field.text().is_none() && is_many_words(&field.source, state);
+        let splits = arguments
+            .iter()
+            .find(|field| printed(field) || came_in(field) || many(field));
         if let Some(source) = splits.map(|field| field.source.clone()) {
             self.opaque(&source, OpaqueReason::DynamicScript);
         }
@@ -599,6 +661,13 @@ impl Walk<'_> {
             if matches!(name, "mapfile" | "readarray") && text.starts_with('-') && text.contains('C') {
                 self.opaque(text, OpaqueReason::DynamicScript);
             }
+            // `read -aD`, `printf -vD`.
+            let attached = text.strip_prefix('-').and_then(|letters| match name {
+                "read" => letters.split_once('a'),
+                "printf" => letters.split_once('v'),
+                _ => None,
+            });
+            let text = attached.map_or(text, |(_, name)| name);
             if crate::shell::reader::is_name(text) {
                 self.dangerous(text);
                 after.set(text, Value::unknown(), &mut self.budget)?;
@@ -624,74 +693,4 @@ impl Walk<'_> {
             self.evaluated(&index, state);
         }
     }
-}
-
-/// The names of the variables whose values stand in a word without quotes. Of `${#x}`, which is a number, none.
-fn unquoted_names(source: &str) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    source.char_indices().filter_map(move |(at, c)| {
-        quoted ^= c == '"';
-        if c != '$' || quoted {
-            return None;
-        }
-        let behind = source.get(at + 1..)?;
-        let behind = behind.strip_prefix('{').unwrap_or(behind);
-        let digit = behind.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*'));
-        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let end = if digit {
-            1
-        } else {
-            behind.find(|c| !letter(c)).unwrap_or(behind.len())
-        };
-        behind.get(..end).filter(|name| !name.is_empty())
-    })
-}
-
-/// The command whose output alone a substitution is: the last one of a pipeline.
-fn last_of_substitution(source: &str) -> Option<&str> {
-    let source = source.trim_matches('"');
-    let inside = match source.strip_prefix("$(") {
-        Some(rest) => rest.strip_suffix(')')?,
-        None => source.strip_prefix('`')?.strip_suffix('`')?,
-    };
-    // Each command of a list prints.
-    if inside.replace(">&", ">").contains([';', '&', '\n', '(', '`']) {
-        return None;
-    }
-    inside.rsplit('|').next().map(str::trim)
-}
-
-/// Whether a substitution prints a number.
-pub(super) fn prints_number(source: &str) -> bool {
-    let Some(last) = last_of_substitution(source) else {
-        return false;
-    };
-    let mut words = last.split_whitespace();
-    match words.next() {
-        // With the name of a file it prints that, too.
-        Some("wc") => last.contains('<') || words.all(|word| word.starts_with('-')),
-        Some("nproc") => true,
-        Some("id") => matches!(words.next(), Some("-u" | "-g")),
-        Some("date") => words.next() == Some("+%s"),
-        // Of one file: of several it prints the names, too.
-        Some("grep") => {
-            let plain = |word: &str| !word.starts_with('-') && !word.contains(['*', '?', '[', '{', '$', '`']);
-            words.next() == Some("-c") && words.clone().all(plain) && words.count() <= 2
-        }
-        Some("git") => last.starts_with("git rev-list --count "),
-        Some("seq") => words.all(|word| word.chars().all(|c| c.is_ascii_digit() || c == '-')),
-        _ => false,
-    }
-}
-
-/// Whether a substitution prints a number, or one name that cannot hold blanks.
-fn prints_one_word(source: &str) -> bool {
-    let name = |last: &str| {
-        let mut words = last.split_whitespace();
-        match words.next() {
-            Some("uname") => words.all(|word| matches!(word, "-s" | "-m")),
-            _ => last == "git branch --show-current",
-        }
-    };
-    prints_number(source) || last_of_substitution(source).is_some_and(name)
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::shell::{
     class::base_name,
     reader::{Budget, Read},
-    syntax::{Arithmetic, Form, List, Node, Operation, Piece, RawWord, Redirect, Simple},
+    syntax::{Arithmetic, Form, List, Node, Operation, Parameter, Piece, RawWord, Redirect, Simple},
 };
 
 /// What a part can change.
@@ -63,7 +63,8 @@ impl Effects {
         !self.moves && !self.assigns && !self.globs && self.names.is_empty()
     }
 
-    fn assign(&mut self, name: &str, numeric: bool) {
+    /// A name that is given a value, or that only takes numbers.
+    pub(super) fn assign(&mut self, name: &str, numeric: bool) {
         let only = self.names.entry(name.to_owned()).or_insert(true);
         *only &= numeric;
     }
@@ -77,6 +78,13 @@ impl Effects {
             let name = source.split(['=', '[']).next().unwrap_or_default();
             let name = name.strip_suffix('+').unwrap_or(name);
             let option = source.starts_with(['-', '+']) && word.flat().is_some();
+            // `read -af`, where the name stands in the word of the option.
+            if let Some((_, attached)) = source.split_once('a').filter(|(_, rest)| option && !rest.is_empty()) {
+                match crate::shell::reader::is_name(attached) {
+                    true => names.push(attached.to_owned()),
+                    false => return false,
+                }
+            }
             if option && !source.contains('n') {
                 continue;
             }
@@ -92,11 +100,6 @@ impl Effects {
             self.assign(&name, false);
         }
         true
-    }
-
-    /// A name that only takes numbers.
-    pub(super) fn computes(&mut self, name: &str) {
-        self.assign(name, true);
     }
 
     /// Any name in an expression may be assigned a number.
@@ -116,12 +119,103 @@ pub(super) fn of_words(simple: &Simple, effects: &mut Effects) {
     for piece in simple.words.iter().chain(values).flat_map(|word| &word.pieces) {
         match piece {
             Piece::Arithmetic(arithmetic) if arithmetic.source.contains(['=', '+', '-']) => effects.compute(arithmetic),
-            Piece::Parameter(parameter) if parameter.operation == Operation::Default => {
-                effects.assign(&parameter.name, false);
-            }
             _ => {}
         }
     }
+}
+
+/// An expansion that may give a variable a value, and the word that it stands in, if it may be all of that.
+pub(super) struct Given<'n> {
+    pub(super) parameter: &'n Parameter,
+    source: &'n str,
+}
+
+impl Given<'_> {
+    /// The value as it is written, where the word is nothing else: `$(nproc)` of `"${n:=$(nproc)}"`.
+    pub(super) fn written(&self) -> Option<&str> {
+        let behind = self.source.trim_matches('"').strip_prefix("${")?;
+        let behind = behind.strip_prefix(self.parameter.name.as_str())?;
+        let value = behind.trim_start_matches(':').strip_prefix('=')?;
+        value.strip_suffix('}')
+    }
+}
+
+/// The expansions in the words of a node itself that may give a variable a value, as `${x:=y}` does: in what it is given, in its
+/// assignments, expressions, redirections, and inside other expansions. A shell of its own (`$( )`) keeps its own.
+pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'n>>> {
+    let (mut found, mut words, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
+    // The usual command is nothing but plain words.
+    if let Form::Simple(simple) = &node.form
+        && node.redirects.is_empty()
+        && simple.assignments.is_empty()
+        && simple.words.iter().all(|word| word.bare().is_some())
+    {
+        return Ok(found);
+    }
+    match &node.form {
+        Form::Simple(simple) => {
+            for assignment in &simple.assignments {
+                pieces.extend(assignment.index.as_ref().map(|index| index.pieces.as_slice()));
+                words.push(&assignment.value);
+                words.extend(&assignment.elements);
+            }
+            words.extend(&simple.words);
+        }
+        Form::Test(tested) => words.extend(tested),
+        Form::For { words: listed, .. } => words.extend(listed.iter().flatten()),
+        Form::Case { subject, arms } => {
+            words.push(subject);
+            words.extend(arms.iter().flat_map(|(patterns, _)| patterns));
+        }
+        Form::Arithmetic(arithmetic)
+        | Form::Count {
+            clauses: arithmetic, ..
+        } => pieces.push(&arithmetic.pieces),
+        Form::Subshell(_)
+        | Form::Group(_)
+        | Form::If { .. }
+        | Form::While { .. }
+        | Form::Function { .. }
+        | Form::Coprocess(_) => {}
+    }
+    for redirect in &node.redirects {
+        match redirect {
+            Redirect::File { target: word, .. } | Redirect::HereString { word, .. } => words.push(word),
+            Redirect::Here { body, .. } => pieces.extend(body.get().map(Vec::as_slice)),
+        }
+    }
+    for word in words {
+        given_by(&word.pieces, &word.source, &mut found, budget)?;
+    }
+    for pieces in pieces {
+        given_by(pieces, "", &mut found, budget)?;
+    }
+    Ok(found)
+}
+
+fn given_by<'n>(pieces: &'n [Piece], source: &'n str, found: &mut Vec<Given<'n>>, budget: &mut Budget) -> Read<()> {
+    for piece in pieces {
+        match piece {
+            Piece::Parameter(parameter) => {
+                budget.spend(1)?;
+                if parameter.operation == Operation::Assignment {
+                    found.push(Given { parameter, source });
+                }
+                if let Some(index) = &parameter.index {
+                    given_by(&index.pieces, "", found, budget)?;
+                }
+                given_by(&parameter.operand, "", found, budget)?;
+            }
+            Piece::Arithmetic(arithmetic) => given_by(&arithmetic.pieces, "", found, budget)?,
+            Piece::Plain(_)
+            | Piece::Quoted(_)
+            | Piece::Either { .. }
+            | Piece::Glob { .. }
+            | Piece::Command { .. }
+            | Piece::Process { .. } => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether a list may give one of these variables a value.
@@ -195,20 +289,32 @@ pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -
 /// What a subshell changes is lost with it. The depth is that of the text, which the reader bounded.
 pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
     budget.spend(1)?;
+    for given in given(node, budget)? {
+        effects.assign(&given.parameter.name, false);
+    }
     match &node.form {
         Form::Simple(simple) => {
             let assignments = simple.assignments.iter().filter(|_| simple.words.is_empty());
             for assignment in assignments {
-                let numeric = matches!(assignment.value.pieces.as_slice(), [Piece::Arithmetic(_)]);
+                let numeric = match assignment.value.pieces.as_slice() {
+                    [Piece::Arithmetic(_)] => true,
+                    [Piece::Plain(text)] => text.parse::<i64>().is_ok(),
+                    _ => false,
+                };
                 effects.assign(&assignment.name, numeric && !assignment.partial);
             }
             of_words(simple, effects);
-            for (at, word) in simple.words.iter().enumerate().take(4) {
-                if let Some(name) = word.flat() {
-                    effects.calls.insert(base_name(&name).to_owned());
+            for (at, word) in simple.words.iter().enumerate() {
+                budget.spend(1)?;
+                let name = word.flat();
+                if at > 0 && name.as_deref().is_some_and(|name| name.starts_with('-')) {
+                    continue;
+                }
+                if let Some(name) = &name {
+                    effects.calls.insert(base_name(name).to_owned());
                 }
                 let behind = simple.words.get(at + 1..).unwrap_or_default();
-                match word.flat().as_deref().map(base_name) {
+                match name.as_deref().map(base_name) {
                     Some("printf")
                         if behind
                             .first()
@@ -224,16 +330,20 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
                     Some("eval" | "source" | ".") => {
                         (effects.moves, effects.assigns, effects.globs) = (true, true, true);
                     }
-                    // `wait -p f`
-                    Some("wait") => effects.assigns |= simple.words.len() > 2,
+                    // `wait -p f`, `wait -pf`
+                    Some("wait") => {
+                        let names = |word: &RawWord| word.flat().is_none_or(|text| text.starts_with('-'));
+                        effects.assigns |= behind.iter().any(names);
+                    }
                     Some("shopt" | "setopt") => effects.globs = true,
                     Some(_) => {}
                     None => (effects.moves, effects.assigns) = (true, effects.assigns),
                 }
-                // Only a wrapper's arguments can be programs; the first word tells whether there may be one.
+                // Only what stands behind words that run a builtin in this shell can be one; `-`, `noglob` and `nocorrect` are
+                // zsh's.
                 if !matches!(
-                    word.flat().as_deref(),
-                    Some("command" | "builtin" | "exec" | "time" | "-p" | "--")
+                    name.as_deref(),
+                    Some("command" | "builtin" | "exec" | "time" | "noglob" | "nocorrect" | "-")
                 ) {
                     break;
                 }

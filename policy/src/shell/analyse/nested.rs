@@ -1,6 +1,6 @@
 //! What runs inside words: substitutions, and arithmetic that evaluates a value.
 
-use super::Walk;
+use super::{Value, Walk};
 use crate::shell::{
     Access, Command, CommandClass, Context, OpaqueReason, Word,
     expand::State,
@@ -9,6 +9,28 @@ use crate::shell::{
     syntax::{Arithmetic, Operation, Parameter, Piece, RawWord, Redirect, Simple},
     variables,
 };
+
+/// Variables that the shell sets to texts of the line: the last word of the command before, the line itself, its arguments.
+const SET_BY_THE_SHELL: &[&str] = &["BASH_ARGV", "BASH_COMMAND", "BASH_EXECUTION_STRING", "MATCH", "_"];
+
+/// Whether what an expression of `[[ x =~ … ]]` matches may hold a command in an index: it has a sign for letters of any kind.
+fn matches_freely(pattern: &str) -> bool {
+    let plain = pattern.replace("\\.", "").replace("[.", "[");
+    let expands = plain.trim_end_matches(['$', ')']).contains(['$', '`']);
+    let classes = ["[^", "[:print:]", "[:graph:]", "[:punct:]", "\\S", "\\W", "\\D"];
+    expands || plain.contains('.') || classes.iter().any(|class| plain.contains(class))
+}
+
+/// Whether an expression that names a variable may run what that holds. The value may be the name of another variable, and so on.
+pub(super) fn is_risky(name: &str, state: &State) -> bool {
+    let any = || state.variables.values().any(Value::can_evaluate);
+    let named = |value: &Value| {
+        let mut choices = value.choices.iter();
+        choices.any(|choice| choice.text.contains(|c: char| c.is_alphabetic() || c == '_'))
+    };
+    let value = state.variables.get(name);
+    value.is_some_and(|value| value.can_evaluate() || (named(value) && any()))
+}
 
 impl Walk<'_> {
     /// Everything that runs inside the words of a simple command.
@@ -92,7 +114,7 @@ impl Walk<'_> {
                 for piece in &parameter.operand {
                     match piece {
                         Piece::Plain(text) | Piece::Quoted(text) => source.push_str(text),
-                        Piece::Parameter(inner) => source.push_str(&format!(" {} ", inner.name)),
+                        Piece::Parameter(inner) => source.push_str(&format!(" ${{{}}} ", inner.name)),
                         _ => {}
                     }
                 }
@@ -146,18 +168,25 @@ impl Walk<'_> {
             }
             rest = after;
         }
-        // The value may be the name of another variable, and so on.
-        let any = || state.variables.values().any(super::Value::can_evaluate);
-        let named = |value: &super::Value| {
-            let mut choices = value.choices.iter();
-            choices.any(|choice| choice.text.contains(|c: char| c.is_alphabetic() || c == '_'))
+        self.note_computed(names.iter().copied(), state);
+        // What the shell sets itself, or a function of the line.
+        let is_set = |name: &str| match name {
+            "BASH_REMATCH" => self.matched_freely,
+            _ => {
+                SET_BY_THE_SHELL.contains(&name)
+                    || (!state.variables.contains_key(name) && self.known.evaluating.contains(name))
+            }
         };
-        let risky = |name: &str| {
-            let value = state.variables.get(name);
-            value.is_some_and(|value| value.can_evaluate() || (named(value) && any()))
-        };
-        if let Some(name) = names.into_iter().find(|name| risky(name)) {
+        if let Some(name) = names.into_iter().find(|name| is_risky(name, state) || is_set(name)) {
             self.opaque(&format!("{source}: {name}"), OpaqueReason::DynamicScript);
+        }
+    }
+
+    /// Notes the variables of an expression that the line has not set, for they may be by the time this runs, or runs again.
+    pub(super) fn note_computed<'n>(&mut self, names: impl Iterator<Item = &'n str>, state: &State) {
+        if let Some(computed) = self.computed.last_mut() {
+            let unset = names.filter(|name| !state.variables.contains_key(*name));
+            computed.extend(unset.map(str::to_owned));
         }
     }
 
@@ -171,6 +200,9 @@ impl Walk<'_> {
                 "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v"
             )
         });
+        for (operator, pattern) in words.iter().zip(words.iter().skip(1)) {
+            self.matched_freely |= operator.source == "=~" && matches_freely(&pattern.source);
+        }
         for word in words {
             self.budget.spend(1)?;
             shown.push(match word.flat() {

@@ -63,7 +63,8 @@ impl Walk<'_> {
         if !named || absolute || state.elsewhere || signs.repeats || signs.renames || self.in_front {
             return Ok(false);
         }
-        self.budget.spend(state.directories.len() + index)?;
+        self.budget
+            .spend(state.directories.len() + self.analysis.commands.len())?;
         let cwd = &self.context.cwd;
         let inside = |folder: &AbsPath| folder.join(file).is_within(cwd);
         let fed = call.stdin != Stdin::Inherited || call.files.iter().any(|access| access.access == Access::Read);
@@ -87,8 +88,10 @@ impl Walk<'_> {
             known && !command.files.iter().any(writes)
                 || makes_environment(command, file, state) && !command.files.iter().any(named)
         };
-        let before = self.analysis.commands.get(..index).unwrap_or_default();
-        Ok(!call.files.iter().any(writes) && before.iter().all(harmless))
+        // What its own words substitute is run before the file is read.
+        let mut before = self.analysis.commands.iter().enumerate();
+        let harmless = before.all(|(number, command)| number == index || harmless(command));
+        Ok(!call.files.iter().any(writes) && harmless)
     }
 
     /// Whether `trap` only says what runs when the script ends, and that changes neither directory nor variables for

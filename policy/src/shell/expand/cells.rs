@@ -149,7 +149,7 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
     };
     match parameter.operation {
         Operation::Value => {}
-        Operation::Default => {
+        Operation::Default | Operation::Assignment => {
             value.exact = false;
             value.numeric = false;
             value.natural = false;

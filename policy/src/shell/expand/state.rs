@@ -210,11 +210,15 @@ impl State {
             for (name, value) in merged.iter_mut() {
                 match other.variables.get(name) {
                     Some(there) => value.merge(there),
-                    None => (value.exact, value.hash) = (false, false),
+                    None => {
+                        value.numeric = value.is_numeric();
+                        (value.exact, value.hash) = (false, false);
+                    }
                 }
             }
             for (name, value) in other.variables.iter() {
                 merged.entry(name.clone()).or_insert_with(|| Value {
+                    numeric: value.is_numeric(),
                     exact: false,
                     hash: false,
                     ..value.clone()
@@ -300,7 +304,7 @@ impl Value {
     }
 
     /// Whether it is a number in any case.
-    pub(super) fn is_numeric(&self) -> bool {
+    pub(in crate::shell) fn is_numeric(&self) -> bool {
         let number = |choice: &Text| choice.text.parse::<i64>().is_ok();
         self.numeric || (self.exact && self.choices.iter().all(number))
     }

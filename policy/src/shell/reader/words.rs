@@ -419,8 +419,10 @@ impl Reader<'_> {
             Operation::Other
         } else if indirect {
             Operation::Evaluates
-        } else if self.eat(":-") || self.eat("-") || self.eat(":=") || self.eat("=") {
+        } else if self.eat(":-") || self.eat("-") {
             Operation::Default
+        } else if self.eat("::=") || self.eat(":=") || self.eat("=") {
+            Operation::Assignment
         } else if self.eat(":+") || self.eat("+") {
             Operation::Alternative
         } else if self.eat(":?") || self.eat("?") {
