@@ -75,7 +75,7 @@ fn faults_of_the_policy_are_told_with_their_place_and_nothing_is_printed() {
     let profile = |more: &[&str]| stack.portcullis(["sandbox", "profile", "--policy"]).args(more).output();
     let output = profile(&[policy.to_str().unwrap()]).expect_code(2);
     assert!(
-        output.stderr.contains("sandbox.json:2:3") && output.stdout.is_empty(),
+        output.stderr.contains("  2:3: unknown key `denyReed`") && output.stdout.is_empty(),
         "{}",
         output.text()
     );
