@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use portcullis_proto::v1::TemporaryFolder;
 use serde::Serialize;
 
-use super::{ExecError, Wish, seatbelt::arguments_of, seatbelt::described};
+use super::{ExecError, Wish, seatbelt::Described, seatbelt::arguments_of, seatbelt::described};
 use crate::caches;
 use crate::launch::network::PROXY_PORT;
 use crate::places::Places;
@@ -67,7 +67,11 @@ pub fn shown(policy: Option<&Path>, workspace: PathBuf, places: Places) -> Resul
         filter_port: PROXY_PORT,
         terminal: None,
     };
-    let (mut policy, environment, _) = described(&wish, &prepared, &host)?;
+    let Described {
+        mut policy,
+        passed: environment,
+        ..
+    } = described(&wish, &prepared, &host)?;
     // It exists when a command runs.
     if !protect::is_within(&hidden, &policy.masked) {
         policy.masked.push(hidden);

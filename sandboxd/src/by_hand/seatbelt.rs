@@ -68,7 +68,11 @@ pub(super) fn run(arguments: Arguments, places: Option<Places>, programs: &Progr
         .transpose()?
         .unzip();
     let host = host(&wish.profile, vec![temporary], folder.taken()?, port.unwrap_or(0))?;
-    let (policy, passed, left_out) = described(&wish, &prepared, &host)?;
+    let Described {
+        policy,
+        passed,
+        left_out,
+    } = described(&wish, &prepared, &host)?;
     let text = seatbelt::profile(&policy)?;
     let profile = command::write_profile(folder.taken()?.folder(), &text)
         .map_err(|error| ExecError::Io("write the profile", error))?;
@@ -120,12 +124,17 @@ fn host(
     })
 }
 
+/// What follows from wish and host.
+pub(super) struct Described {
+    pub(super) policy: Policy,
+    /// The whole environment.
+    pub(super) passed: Vec<Vec<u8>>,
+    /// Names of variables that were left out.
+    pub(super) left_out: Vec<String>,
+}
+
 /// Policy and environment of a run, and the names of the variables that were left out.
-pub(super) fn described(
-    wish: &Wish,
-    prepared: &Prepared,
-    host: &Host,
-) -> Result<(Policy, Vec<Vec<u8>>, Vec<String>), ExecError> {
+pub(super) fn described(wish: &Wish, prepared: &Prepared, host: &Host) -> Result<Described, ExecError> {
     let policy = Policy::of_run(prepared, &wish.profile, host)?;
     let (mut passed, left_out) = environment(false, &wish.profile.unix_sockets);
     for (name, value) in command::environment(&policy)? {
@@ -136,7 +145,11 @@ pub(super) fn described(
         let shared = wish.policy.shared_build_cache;
         passed = caches::redirected_to(place, passed, &prepared.layout.read_write, shared);
     }
-    Ok((policy, passed, left_out))
+    Ok(Described {
+        policy,
+        passed,
+        left_out,
+    })
 }
 
 fn text_of(path: &Path) -> Result<&str, Unwritable> {
