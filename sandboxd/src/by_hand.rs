@@ -2,6 +2,11 @@
 //!
 //! For trying out a profile and for running the sandbox's own cases. It needs no ticket because it grants nothing that the
 //! shell it is typed into does not have: it only restricts.
+//!
+//! What is run in what is the same on every system ([`Wish`]); how, is the [`Launcher`]'s: namespaces here, Seatbelt in [`seatbelt`].
+
+pub mod profile;
+mod seatbelt;
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -14,8 +19,7 @@ use std::path::{Path, PathBuf};
 use portcullis_policy::request::Workspace;
 use portcullis_policy::sandbox::{EffectiveSandbox, NetworkMode, Said, SandboxSettings, SandboxType, merge};
 use portcullis_policy::{AbsPath, Layer};
-use portcullis_proto::convert::profile;
-use portcullis_proto::v1::{Enforcement, NetworkRules};
+use portcullis_proto::v1::{Enforcement, NetworkRules, SandboxProfile};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -24,8 +28,9 @@ use crate::hide::Person;
 use crate::launch::mounts::PRIVATE_TMP;
 use crate::launch::spec::{Event, Spec, next_report};
 use crate::launch::supervise;
+use crate::launcher::Launcher;
 use crate::limits::{Facts, hold, kernel};
-use crate::network::standalone::send_rules;
+use crate::network::standalone::{receive_port, send_rules};
 use crate::places::Places;
 use crate::prepare::{Extras, prepare};
 use crate::protect::note::{Note, remove_ended};
@@ -38,6 +43,9 @@ use crate::sys::signals::SignalReader;
 
 /// Largest policy file, in bytes.
 const MAX_POLICY_BYTES: u64 = 256 * 1024;
+
+/// This program, which is started once more for the network filter.
+const PROGRAM: &str = "portcullis-sandboxd";
 
 /// Signals that are passed on to the command.
 const PASSED_ON: [i32; 7] = [
@@ -82,6 +90,9 @@ pub enum ExecError {
     /// The profile does not fit this host.
     #[error(transparent)]
     Prepare(#[from] crate::prepare::Unpreparable),
+    /// The profile cannot be written in the language of macOS.
+    #[error("the sandbox's profile cannot be written")]
+    Unwritable(#[from] crate::seatbelt::Unwritable),
     /// A step of the set-up failed.
     #[error("the sandbox could not be set up")]
     Step(#[from] crate::launch::StepFailed),
@@ -129,55 +140,102 @@ fn arguments(mut words: impl Iterator<Item = OsString>) -> Result<Arguments, Exe
     Ok(read)
 }
 
+/// What is to be run in what, on any system.
+struct Wish {
+    /// Where the command starts.
+    cwd: PathBuf,
+    policy: EffectiveSandbox,
+    profile: SandboxProfile,
+    extras: Extras,
+    places: Option<Places>,
+}
+
+impl Wish {
+    fn of(policy: Option<&Path>, workspace: PathBuf, places: Option<Places>) -> Result<Self, ExecError> {
+        let cwd = std::env::current_dir().map_err(|error| ExecError::Io("find the working directory", error))?;
+        let workspace = cwd.join(workspace);
+        let workspace = workspace
+            .canonicalize()
+            .map_err(|source| crate::prepare::Unpreparable::Root {
+                path: workspace,
+                source,
+            })?;
+        let policy = self::policy(policy)?;
+        let home = std::env::var("HOME").ok().and_then(|home| AbsPath::parse(&home).ok());
+        let text = workspace.to_str().ok_or_else(|| {
+            ExecError::NotHere(format!("a workspace that has no plain name: `{}`", workspace.display()))
+        })?;
+        let root = AbsPath::parse(text)
+            .map_err(|error| ExecError::NotHere(format!("a workspace that has no plain name: {error}")))?;
+        let place = Workspace {
+            cwd: root.clone(),
+            root,
+            additional_roots: Vec::new(),
+            home,
+        };
+        let profile = portcullis_proto::convert::profile(&place, &policy, &[], None);
+        let person = Person {
+            home: std::env::var_os("HOME")
+                .map(PathBuf::from)
+                .filter(|home| home.is_absolute()),
+            other_home: None,
+            cwd: Some(cwd.clone()),
+            variables: Vec::new(),
+        };
+        let mut extras = Extras {
+            person: person.with_variables(own_folders()),
+            ..Extras::default()
+        };
+        if let Some(places) = &places {
+            extras.masked = places.secret();
+            // Where there never was a daemon, nothing is made for one.
+            extras.own_folders = places.own_folders();
+            extras.own_folders.retain(|folder| folder.is_dir());
+        }
+        Ok(Self {
+            cwd,
+            policy,
+            profile,
+            extras,
+            places,
+        })
+    }
+}
+
 /// Runs a command as the arguments after `exec` say. Returns the exit status for the caller.
 ///
 /// # Errors
 /// Why nothing was run, or that it was ended from outside.
 pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
+    run_with(words, Places::find(None, None).ok(), &Launcher::of_this_system())
+}
+
+/// The same by given means and with Portcullis at given places.
+///
+/// # Errors
+/// The same.
+pub fn run_with(
+    words: impl Iterator<Item = OsString>,
+    places: Option<Places>,
+    launcher: &Launcher,
+) -> Result<u8, ExecError> {
     let arguments = arguments(words)?;
-    let cwd = std::env::current_dir().map_err(|error| ExecError::Io("find the working directory", error))?;
-    let workspace = cwd.join(arguments.workspace.unwrap_or_default());
-    let workspace = workspace
-        .canonicalize()
-        .map_err(|source| crate::prepare::Unpreparable::Root {
-            path: workspace,
-            source,
-        })?;
-    let policy = policy(arguments.policy.as_deref())?;
-    let home = std::env::var("HOME").ok().and_then(|home| AbsPath::parse(&home).ok());
-    let root = AbsPath::parse(&workspace.to_string_lossy())
-        .map_err(|error| ExecError::NotHere(format!("a workspace that has no plain name: {error}")))?;
-    let place = Workspace {
-        cwd: root.clone(),
-        root,
-        additional_roots: Vec::new(),
-        home,
-    };
-    let profile = profile(&place, &policy, &[], None);
-    let person = Person {
-        home: std::env::var_os("HOME")
-            .map(PathBuf::from)
-            .filter(|home| home.is_absolute()),
-        other_home: None,
-        cwd: Some(cwd.clone()),
-        variables: Vec::new(),
-    };
-    let places = Places::find(None, None).ok();
-    let mut extras = Extras {
-        person: person.with_variables(own_folders()),
-        ..Extras::default()
-    };
-    if let Some(places) = &places {
-        extras.masked = places.secret();
-        // Where there never was a daemon, nothing is made for one.
-        extras.own_folders = places.own_folders();
-        extras.own_folders.retain(|folder| folder.is_dir());
+    match launcher {
+        Launcher::Namespaces => in_namespaces(arguments, places),
+        Launcher::Seatbelt(programs) => seatbelt::run(arguments, places, programs),
     }
-    let by_hand = places.as_ref().and_then(notes_by_hand);
+}
+
+fn in_namespaces(arguments: Arguments, places: Option<Places>) -> Result<u8, ExecError> {
+    let workspace = arguments.workspace.unwrap_or_default();
+    let wish = Wish::of(arguments.policy.as_deref(), workspace, places)?;
+    refuse_shared_cache(&wish.policy)?;
+    let by_hand = wish.places.as_ref().and_then(notes_by_hand);
     if let Some(folder) = &by_hand {
         remove_ended(folder);
     }
-    let mut prepared = prepare(&profile, &extras)?;
+    let (policy, profile, cwd) = (wish.policy, wish.profile, wish.cwd);
+    let mut prepared = prepare(&profile, &wish.extras)?;
     prepared.layout.with_cache = true;
     let wanted = by_hand.filter(|_| !prepared.wanted.is_empty());
     let noted = wanted.and_then(|folder| {
@@ -225,7 +283,10 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     for warning in prepared.warnings.iter().filter(|_| arguments.report) {
         note(warning);
     }
-    let filter = profile.network_rules.as_ref().map(OwnFilter::start).transpose()?;
+    let rules = profile.network_rules.as_ref();
+    let program = std::env::current_exe().map_err(|error| ExecError::Io("find this program", error))?;
+    let program = program.with_file_name(PROGRAM);
+    let filter = rules.map(|rules| OwnFilter::start(&program, rules, &[])).transpose()?;
     let reports = supervise_run(&spec, filter.as_ref())?;
     if let Some(filter) = filter {
         filter.finish();
@@ -233,6 +294,11 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     let swept = sweep::sweep(&prepared.plan);
     drop(placeholders);
     drop(noted);
+    tell_swept(&swept);
+    ended(reports, name, arguments.report.then_some(left_out.as_slice()))
+}
+
+fn tell_swept(swept: &sweep::Swept) {
     for path in &swept.put_aside {
         note(&format!(
             "put aside `{}`: protected names may not appear in the sandbox",
@@ -242,12 +308,21 @@ pub fn run(words: impl Iterator<Item = OsString>) -> Result<u8, ExecError> {
     for failure in &swept.failures {
         note(failure);
     }
+}
+
+/// What the reports come to: the exit status. `report` = what is wanted to be told of the set-up, with the names of variables that
+/// were left out.
+fn ended(events: Vec<Event>, name: String, report: Option<&[String]>) -> Result<u8, ExecError> {
     let mut status = Err(ExecError::Killed);
     let mut calls = Vec::new();
-    for event in reports {
+    for event in events {
         match event {
-            Event::Ready(enforcement) if arguments.report => print_report(&enforcement, &left_out),
-            Event::Ready(_) | Event::Running(_) => {}
+            Event::Ready(enforcement) => {
+                if let Some(left_out) = report {
+                    print_report(&enforcement, left_out);
+                }
+            }
+            Event::Running(_) => {}
             Event::RefusedCalls(refused) => calls = refused.calls,
             Event::Refused(refused) => {
                 status = Err(ExecError::Refused {
@@ -303,12 +378,16 @@ fn policy(path: Option<&Path>) -> Result<EffectiveSandbox, ExecError> {
             "no sandbox at all (`insecure_none`): run the command itself".to_owned(),
         ));
     }
-    if effective.shared_build_cache {
+    Ok(effective)
+}
+
+fn refuse_shared_cache(policy: &EffectiveSandbox) -> Result<(), ExecError> {
+    if policy.shared_build_cache {
         return Err(ExecError::NotHere(
             "a shared cache (`enableSharedBuildCache`), which only the daemon has".to_owned(),
         ));
     }
-    Ok(effective)
+    Ok(())
 }
 
 fn read_policy(path: &Path) -> Result<SandboxSettings, ExecError> {
@@ -384,14 +463,25 @@ struct OwnFilter {
 }
 
 impl OwnFilter {
-    fn start(rules: &NetworkRules) -> Result<Self, ExecError> {
+    /// The same on a socket of this host, with the port that it has.
+    fn at_loopback(program: &Path, rules: &NetworkRules) -> Result<(Self, u16), ExecError> {
+        let mut filter = Self::start(program, rules, &["--loopback"])?;
+        let port = receive_port(&mut filter.socket);
+        match port.map_err(|error| ExecError::Io("hear from the network filter", error)) {
+            Ok(port) => Ok((filter, port)),
+            Err(error) => {
+                filter.finish();
+                Err(error)
+            }
+        }
+    }
+
+    fn start(program: &Path, rules: &NetworkRules, options: &[&str]) -> Result<Self, ExecError> {
         let failed = |error| ExecError::Io("start the network filter (this program once more)", error);
-        let program = std::env::current_exe()
-            .map_err(failed)?
-            .with_file_name("portcullis-sandboxd");
         let (mut socket, theirs) = UnixStream::pair().map_err(failed)?;
         let process = std::process::Command::new(program)
             .arg("filter")
+            .args(options)
             .stdin(OwnedFd::from(theirs))
             .stdout(std::process::Stdio::null())
             .spawn()
@@ -419,10 +509,13 @@ fn collect(reports: OwnedFd) -> io::Result<Vec<Event>> {
 }
 
 fn print_report(enforcement: &Enforcement, left_out: &[String]) {
+    let landlock = match enforcement.landlock_abi {
+        0 if enforcement.mechanisms.iter().any(|mechanism| mechanism == "seatbelt") => String::new(),
+        version => format!(" · landlock {version}"),
+    };
     note(&format!(
-        "{} · landlock {} · {}{}",
+        "{}{landlock} · {}{}",
         enforcement.status().as_str_name(),
-        enforcement.landlock_abi,
         enforcement.mechanisms.join(" "),
         enforcement
             .missing

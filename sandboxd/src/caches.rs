@@ -222,7 +222,18 @@ pub const TABLE: &[Cache] = &[
 
 /// Points the tools to the place of caches. `read_write` is what of the host may be written.
 #[must_use]
-pub fn redirected(mut environment: Vec<Vec<u8>>, read_write: &[Vec<u8>], shared: bool) -> Vec<Vec<u8>> {
+pub fn redirected(environment: Vec<Vec<u8>>, read_write: &[Vec<u8>], shared: bool) -> Vec<Vec<u8>> {
+    redirected_to(CACHE, environment, read_write, shared)
+}
+
+/// The same with another place of caches.
+#[must_use]
+pub fn redirected_to(
+    caches: &str,
+    mut environment: Vec<Vec<u8>>,
+    read_write: &[Vec<u8>],
+    shared: bool,
+) -> Vec<Vec<u8>> {
     let home = variables::value_of(&environment, "HOME").map(|home| PathBuf::from(OsStr::from_bytes(home)));
     let is_writable = |place: &str| {
         let place = home.as_ref().map(|home| home.join(place));
@@ -238,7 +249,7 @@ pub fn redirected(mut environment: Vec<Vec<u8>>, read_write: &[Vec<u8>], shared:
             variables::set(
                 &mut environment,
                 cache.variable,
-                &format!("{}{CACHE}/{}", cache.before, cache.place),
+                &format!("{}{caches}/{}", cache.before, cache.place),
             );
         }
     }

@@ -13,6 +13,7 @@ pub mod host;
 pub mod identity;
 pub mod keys;
 pub mod launch;
+pub mod launcher;
 pub mod ledger;
 pub mod limits;
 pub mod listing;

@@ -32,9 +32,31 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<OsString>,
     },
+    /// Prints the Seatbelt profile that a command run by hand would get on macOS, on any system; `portcullis sandbox profile`.
+    Profile(Profile),
     /// Serves the network of one sandbox; started by `exec`.
     #[command(hide = true)]
-    Filter,
+    Filter {
+        /// On a socket of its own on loopback, for a sandbox without a network of its own.
+        #[arg(long)]
+        loopback: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Profile {
+    /// Policy file, with the keys of sandbox.json.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Root of the workspace [default: the working directory].
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Data directory [default: $XDG_DATA_HOME/portcullis].
+    #[arg(long, env = "PORTCULLIS_DATA_DIR", value_name = "D")]
+    data_dir: Option<PathBuf>,
+    /// Print one JSON object, with the arguments of sandbox-exec and the names of the variables that are set, too.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -66,7 +88,10 @@ fn main() -> ExitCode {
         return exec(rest.iter().cloned());
     }
     let Arguments { command } = Arguments::parse();
-    let quiet = if matches!(command, Command::Filter) {
+    if let Command::Profile(arguments) = command {
+        return profile(arguments);
+    }
+    let quiet = if matches!(command, Command::Filter { .. }) {
         "error"
     } else {
         "info"
@@ -84,8 +109,8 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match command {
             Command::Serve(arguments) => serve(arguments).await.map_err(Into::into),
-            Command::Exec { .. } => Ok(()),
-            Command::Filter => standalone::serve()
+            Command::Exec { .. } | Command::Profile(_) => Ok(()),
+            Command::Filter { loopback } => standalone::serve(loopback)
                 .await
                 .map_err(Into::<Box<dyn std::error::Error>>::into),
         }
@@ -109,6 +134,32 @@ fn exec(words: impl Iterator<Item = OsString>) -> ExitCode {
                 ExecError::NotExecuted(..) => 126,
                 _ => 125,
             })
+        }
+    }
+}
+
+/// Exit status of wrong usage and invalid input.
+const USAGE: u8 = 2;
+
+fn profile(arguments: Profile) -> ExitCode {
+    let shown = Places::find(arguments.data_dir, None)
+        .map_err(Into::<Box<dyn std::error::Error>>::into)
+        .and_then(|places| {
+            let workspace = arguments.workspace.unwrap_or_default();
+            let shown = by_hand::profile::shown(arguments.policy.as_deref(), workspace, places)?;
+            let text = if arguments.json { shown.json() } else { shown.text() };
+            Ok(io::stdout().write_all(text.as_bytes())?)
+        });
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let status = complain(&*error);
+            match error.downcast_ref() {
+                Some(ExecError::Faults { .. } | ExecError::Policy { .. } | ExecError::NotHere(_)) => {
+                    ExitCode::from(USAGE)
+                }
+                _ => status,
+            }
         }
     }
 }

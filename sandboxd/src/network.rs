@@ -159,6 +159,34 @@ impl Filter {
     /// that is no error: then there is nothing to serve.
     #[must_use]
     pub fn start(launcher: UnixStream, rules: NetworkRules, lookup: Arc<dyn Lookup>) -> Self {
+        Self::begin(rules, lookup, |shared| async move {
+            match sockets::take(&launcher).await {
+                Ok(Some(handed)) => serve(&shared, handed, &launcher).await,
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, "the sockets of a sandbox cannot be served"),
+            }
+        })
+    }
+
+    /// Serves the proxy alone, on a socket of this host, until [`Self::finish`]: for a sandbox without a network of its own, which
+    /// lets nothing else be reached. `holder` is closed by whoever started the command, when that has ended.
+    #[must_use]
+    pub fn at_loopback(
+        holder: UnixStream,
+        listener: TcpListener,
+        rules: NetworkRules,
+        lookup: Arc<dyn Lookup>,
+    ) -> Self {
+        Self::begin(rules, lookup, |shared| async move {
+            shared.spawn(http::proxy(Arc::clone(&shared), listener));
+            sockets::closed(&holder).await;
+        })
+    }
+
+    fn begin<F>(rules: NetworkRules, lookup: Arc<dyn Lookup>, work: impl FnOnce(Arc<Shared>) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let (stop, tasks, hosts) = (CancellationToken::new(), TaskTracker::new(), Arc::new(Hosts::default()));
         let calls = Arc::<Mutex<Tally>>::default();
         let shared = Arc::new(Shared {
@@ -169,16 +197,12 @@ impl Filter {
             tasks: tasks.clone(),
             stop: stop.clone(),
         });
-        let begin = Arc::clone(&shared);
         let closed = CancellationToken::new();
         let says = closed.clone();
+        let work = work(Arc::clone(&shared));
         shared.spawn(async move {
             let _says = says.drop_guard();
-            match sockets::take(&launcher).await {
-                Ok(Some(handed)) => serve(&begin, handed, &launcher).await,
-                Ok(None) => {}
-                Err(error) => tracing::error!(%error, "the sockets of a sandbox cannot be served"),
-            }
+            work.await;
         });
         Self {
             stop,

@@ -121,6 +121,12 @@ impl Places {
         self.state().join("by-hand")
     }
 
+    /// Folders of runs that were started without the daemon, where a run needs one: with the sandbox of macOS.
+    #[must_use]
+    pub fn folders_by_hand(&self) -> PathBuf {
+        self.state().join("by-hand-tmp")
+    }
+
     /// Temporary folders of sessions.
     #[must_use]
     pub fn sessions(&self) -> PathBuf {

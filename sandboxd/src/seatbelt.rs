@@ -10,11 +10,13 @@
 //! itself, by `require-not`, what it leaves free, and no allow names a part of an operation that a denial names as a group.
 //! The tests hold this by evaluating every profile in all three orders.
 //!
-//! What it does not do: it starts nothing, writes no file, and finds no path. Paths come real from [`crate::prepare`].
+//! Writing the profile starts nothing, makes no file, and finds no path: paths come real from [`crate::prepare`]. Putting it to
+//! use is apart: [`command`] is the call of `sandbox-exec`, [`supervise`] stays with it.
 
 pub mod command;
 mod names;
 mod of_run;
+pub mod supervise;
 mod table;
 mod text;
 

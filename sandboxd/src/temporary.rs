@@ -56,6 +56,12 @@ impl SessionFolder {
         self.folder.join("files")
     }
 
+    /// The folder itself, with what is ours in it: out of reach of every command.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What stands where caches are.
     #[must_use]
     pub fn cache(&self) -> PathBuf {

@@ -4,6 +4,7 @@
 //! effect. Taking protection away is asked on the terminal. That is a hurdle and no wall, as a program can make a terminal of its own:
 //! what keeps an agent from it is that its call is asked for.
 
+mod profile;
 mod trial;
 
 use std::fmt::Write as _;
@@ -20,11 +21,13 @@ use super::{
     failure::Failure,
     output::{self, printable},
 };
+pub(crate) use profile::ProfileArgs;
 pub(crate) use trial::TrialArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
     Run(Box<TrialArgs>),
+    Profile(ProfileArgs),
     /// The sandbox stands for questions again, in the modes and policies that say so.
     #[command(after_help = "Exit codes: 0 done, 1 failed, 5 portcullis-sandboxd cannot be reached.")]
     Enable(ChoiceArgs),
@@ -73,6 +76,7 @@ impl ChoiceArgs {
 pub(crate) async fn main(command: &SandboxCommand, host: &HostArgs) -> Result<u8, Failure> {
     match command {
         SandboxCommand::Run(command) => trial::main(command, host).await,
+        SandboxCommand::Profile(command) => profile::main(command, host),
         SandboxCommand::Enable(arguments) => choose(Some(SandboxChoice::Enabled), arguments, host).await,
         SandboxCommand::Disable(arguments) => choose(Some(SandboxChoice::Disabled), arguments, host).await,
         SandboxCommand::Reset(arguments) => choose(None, arguments, host).await,

@@ -8,6 +8,11 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use super::fds::close_all_on_exec;
+use super::signals::restore_for_command;
+use crate::launch::limits;
+use crate::launch::spec::Limits;
+
 /// The flags of `clone` for every kind of namespace that a sandbox gets.
 pub const ALL_NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -87,6 +92,26 @@ pub fn exec(program: &CStr, argv: &[CString], environment: &[CString]) -> io::Re
     // `CString`s that outlive the call.
     unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
     Err(io::Error::last_os_error())
+}
+
+/// Lets the child of `command` begin as commands in a sandbox do: in a session of its own (one group to signal, and no
+/// controlling terminal to push input into), without core files, with the standard streams alone, the signals as a program
+/// expects them, and within `limits`.
+pub fn begin_apart(command: &mut Command, keep_ignored_signals: bool, limits: Limits) {
+    let apart = move || {
+        rustix::process::setsid()?;
+        let none = rustix::process::Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        };
+        rustix::process::setrlimit(rustix::process::Resource::Core, none)?;
+        close_all_on_exec()?;
+        restore_for_command(keep_ignored_signals);
+        Ok(limits::set(&limits)?)
+    };
+    // SAFETY: between fork and exec only system calls are made (`setsid`, `setrlimit`, `getrlimit`, `close_range`, `sigprocmask`,
+    // `signal`); nothing is allocated or locked.
+    unsafe { command.pre_exec(apart) };
 }
 
 /// Gives the child of `command` these descriptors under the numbers 3, 4, 5, …

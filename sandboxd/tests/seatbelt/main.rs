@@ -8,7 +8,9 @@
     reason = "only tests are here"
 )]
 
+mod fields;
 mod files;
+mod launch;
 mod reader;
 mod runs;
 mod system;

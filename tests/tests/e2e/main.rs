@@ -27,6 +27,7 @@ mod retries;
 mod sandbox;
 mod sandbox_cases;
 mod sandbox_choice;
+mod sandbox_profile;
 mod secrets;
 mod terminals;
 mod tickets;
