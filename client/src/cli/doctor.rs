@@ -78,6 +78,16 @@ fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
                     ),
                 )
                 .mended_by("use a kernel with Landlock 3 or later (Linux 6.2), with `landlock` among its `lsm=`"),
+                EnforcementStatus::Partial if enforcement.tier == "without_namespaces" => Check::new(
+                    name,
+                    Finding::Limited,
+                    format!(
+                        "tier `without_namespaces`: Landlock and the filter of system calls alone ({missing}); commands run only where \
+                         policy accepts that (`acceptWithoutNamespaces`), and only what reads: `type` is `workspace_readonly`, no host \
+                         may be reached, and nothing is kept from being read (`denyRead`, rules, ignore lists)"
+                    ),
+                )
+                .mended_by("let ordinary users make user namespaces: see what is said of them above"),
                 EnforcementStatus::Partial => Check::new(
                     name,
                     Finding::Bad,
