@@ -149,3 +149,41 @@ fn text(diagnosis: &Diagnosis) -> String {
     );
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use portcullis_client::host::Enforcement;
+
+    use super::*;
+
+    #[test]
+    fn a_weaker_tier_is_told_with_what_it_lacks_and_the_word_that_accepts_it() {
+        for (tier, word) in [
+            ("without_namespaces", "acceptWithoutNamespaces"),
+            ("without_landlock", "acceptWithoutLandlock"),
+        ] {
+            let status = HostStatus {
+                version: String::new(),
+                host_id: String::new(),
+                server: String::new(),
+                server_failure: None,
+                enforcement: Enforcement {
+                    status: EnforcementStatus::Partial,
+                    mechanisms: vec!["seccomp".to_owned()],
+                    missing: vec!["this is missing".to_owned()],
+                    landlock_abi: 7,
+                    unheld_limits: Vec::new(),
+                    tier,
+                },
+                running: 0,
+                undelivered_outcomes: 0,
+            };
+            let check = of_the_sandbox(Ok(&status));
+            assert_eq!(check.finding, Finding::Limited);
+            for part in [tier, word, "this is missing"] {
+                assert!(check.what.contains(part), "{part}: {}", check.what);
+            }
+            assert!(check.mend.is_some());
+        }
+    }
+}

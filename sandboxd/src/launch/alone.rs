@@ -193,8 +193,16 @@ pub fn run(spec: &Spec, ends: Ends, why: &io::Error) -> ! {
             exit_now(1);
         }
     };
-    let (scoped, guard) = (stand.scoped, stand.guard);
-    let last = match start(&spec, stand, &status) {
+    let Stand {
+        scoped,
+        rules,
+        guard,
+        hold,
+        enforcement,
+    } = stand;
+    // Open until the end, whatever fails: the guard would kill this process, too, before it has said so.
+    let mut hold = Some(hold);
+    let last = match start(&spec, rules, enforcement, &mut hold, &status) {
         Err(failed) => Some(Event::Refused(failed.to_report())),
         Ok(Started::Ended) => None,
         Ok(Started::NotExecuted(not)) => Some(Event::NotExecuted(not)),
@@ -320,14 +328,14 @@ enum Started {
 }
 
 /// Starts the command: it confines itself, says so, and waits until that is reported.
-fn start(spec: &Spec, stand: Stand, status: &File) -> Result<Started, StepFailed> {
+fn start(
+    spec: &Spec,
+    rules: reading::Rules,
+    enforcement: Enforcement,
+    hold: &mut Option<OwnedFd>,
+    status: &File,
+) -> Result<Started, StepFailed> {
     let failed = |what: &'static str| move |error: io::Error| StepFailed::new("command", what, error);
-    let Stand {
-        rules,
-        hold,
-        enforcement,
-        ..
-    } = stand;
     let (said, says) = pipe().map_err(failed("making a pipe"))?;
     let (waits, go) = pipe().map_err(failed("making a pipe"))?;
     let argv = init::c_strings(&spec.argv).map_err(failed("reading the arguments"))?;
@@ -338,14 +346,12 @@ fn start(spec: &Spec, stand: Stand, status: &File) -> Result<Started, StepFailed
     let init = rustix::process::getpid();
     let pid = match fork_command().map_err(failed("forking"))? {
         Fork::Child => {
-            drop((said, go, hold));
+            drop((said, go, hold.take()));
             become_command(spec, init, rules, (&programs, &argv, &environment), says, &waits)
         }
         Fork::Parent(pid) => pid,
     };
     drop((says, waits, rules));
-    // The guard waits on: its pipe is held until this process ends.
-    std::mem::forget(hold);
     init::leave_standard_streams();
     let mut said = File::from(said);
     match next(&mut said).map_err(failed("hearing of the command"))? {
