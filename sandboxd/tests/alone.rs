@@ -215,7 +215,8 @@ fn nobody_outside_is_reached() {
     let _datagrams = std::os::unix::net::UnixDatagram::bind(&datagrams).unwrap();
     fs::set_permissions(&datagrams, fs::Permissions::from_mode(0o777)).unwrap();
     let name = format!("portcullis-test-{}", std::process::id());
-    let address = std::os::linux::net::SocketAddrExt::from_abstract_name(&name).unwrap();
+    let address =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name).unwrap();
     let _abstract = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
     let mut neighbour = place.command(Path::new("sleep")).arg("600").spawn().unwrap();
     let pid = neighbour.id();

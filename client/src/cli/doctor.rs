@@ -47,8 +47,11 @@ pub(crate) async fn main(command: &DoctorArgs, host: &HostArgs) -> Result<u8, Fa
     Ok(u8::from(!diagnosis.well))
 }
 
+/// The check of the sandbox itself.
+const SANDBOX: &str = "sandbox";
+
 fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
-    let name = "sandbox";
+    let name = SANDBOX;
     match status {
         Err(error) => Check::new(
             name,
@@ -138,11 +141,14 @@ fn text(diagnosis: &Diagnosis) -> String {
             let _ = writeln!(out, "        → {}", printable(mend));
         }
     }
+    let limited = |check: &Check| check.name == SANDBOX && check.finding == Finding::Limited;
     let _ = writeln!(
         out,
         "\n{}",
         if diagnosis.well {
             "Commands run in a sandbox that is fully enforced."
+        } else if diagnosis.checks.iter().any(limited) {
+            "Commands run in a weaker sandbox, as far as policy accepts it; other calls that need one are asked for or denied."
         } else {
             "Commands do not run in the sandbox; calls that need it are asked for or denied."
         }
