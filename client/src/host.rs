@@ -85,7 +85,8 @@ pub struct Enforcement {
     pub landlock_abi: u32,
     /// Limits that are wanted and that this host does not hold, with the reason. They are no walls: the command runs.
     pub unheld_limits: Vec<String>,
-    /// Which sandbox it is: `full`, `without_user_namespace`, `without_landlock` or `none`.
+    /// Which sandbox it is: `full`, `without_user_namespace`, `without_landlock`, `without_namespaces` or
+    /// `none`.
     pub tier: &'static str,
 }
 
@@ -108,6 +109,7 @@ impl From<v1::Enforcement> for Enforcement {
                 v1::SandboxTier::Full => "full",
                 v1::SandboxTier::WithoutLandlock => "without_landlock",
                 v1::SandboxTier::WithoutUserNamespace => "without_user_namespace",
+                v1::SandboxTier::WithoutNamespaces => "without_namespaces",
                 v1::SandboxTier::None | v1::SandboxTier::Unspecified => "none",
             },
             status: match wire.status() {

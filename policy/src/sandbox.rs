@@ -120,6 +120,8 @@ pub struct SandboxSettings {
     pub allow_root_owner: Option<bool>,
     /// Commands run where the kernel has no Landlock, too.
     pub accept_without_landlock: Option<bool>,
+    /// Commands that only read run where no namespaces can be made, too.
+    pub accept_without_namespaces: Option<bool>,
     /// Sockets of the outside that may be connected to. An empty list says something: of the team, that none may.
     pub unix_sockets: Option<Vec<String>>,
     /// Which lists of hosts count.
@@ -199,10 +201,32 @@ pub struct EffectiveSandbox {
     pub allow_root_owner: bool,
     /// Commands run where the kernel has no Landlock, too.
     pub accept_without_landlock: bool,
+    /// Commands that only read run where no namespaces can be made, too; see [`EffectiveSandbox::needs_namespaces`].
+    pub accept_without_namespaces: bool,
     /// Sockets of the outside that may be connected to. Whoever listens there acts outside.
     pub unix_sockets: Vec<PlacedPath>,
     /// Hosts.
     pub network: NetworkRules,
+}
+
+impl EffectiveSandbox {
+    /// Why this cannot be enforced without namespaces, by the key that says so; `None` if it can: nothing is written, nobody is
+    /// reached, and nothing that lies in the workspace is kept from being read. Landlock's rules only add, so that nothing can be
+    /// taken out of what may be written or read as a whole.
+    #[must_use]
+    pub fn needs_namespaces(&self) -> Option<&'static str> {
+        let needs = [
+            (self.kind != SandboxType::WorkspaceReadonly, "type"),
+            (!self.read_write.is_empty(), "additionalReadwritePaths"),
+            (!self.network.reach_nothing(), "networkPolicy"),
+            (!self.deny_read.is_empty(), "denyRead"),
+            (!self.ruled_out.is_empty(), "rules and ignore lists on reading"),
+            (self.share_tmp, "shareTmp"),
+            (self.shared_build_cache, "enableSharedBuildCache"),
+            (!self.unix_sockets.is_empty(), "allowUnixSockets"),
+        ];
+        needs.into_iter().find_map(|(needs, key)| needs.then_some(key))
+    }
 }
 
 /// Puts together what the documents say.
@@ -234,6 +258,7 @@ pub fn merge(documents: &[Said<'_>]) -> EffectiveSandbox {
         shared_build_cache: granted(|settings| settings.shared_build_cache),
         allow_root_owner: !any(|settings| settings.allow_root_owner, false),
         accept_without_landlock: granted(|settings| settings.accept_without_landlock),
+        accept_without_namespaces: granted(|settings| settings.accept_without_namespaces),
         unix_sockets: unix_sockets(documents),
         network: network(documents),
     }

@@ -15,7 +15,7 @@ mod words;
 
 pub use call::{Execution, Question, Vouching, question};
 pub use decision::{add_reasons, decision_to_wire, explanation_to_wire, rule_to_wire};
-pub use facts::{DocumentFormat, HostClaims, HostDocument, facts_needed};
+pub use facts::{DocumentFormat, HostClaims, HostDocument, LACKS_NAMESPACES, facts_needed};
 pub use outcome::{Ended, exit_status, outcome_from_wire};
 pub use profile::{profile, read_denial};
 pub use time::{duration_from_wire, duration_of, moment_from_wire, timestamp_of};

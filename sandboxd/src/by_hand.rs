@@ -272,6 +272,8 @@ fn in_namespaces(arguments: Arguments, places: Option<Places>) -> Result<u8, Exe
         layout: Some(prepared.layout),
         accept_partial: false,
         accept_without_landlock: profile.accept_without_landlock,
+        accept_without_namespaces: profile.accept_without_namespaces,
+        needs_namespaces: std::mem::take(&mut prepared.needs_namespaces),
         own_terminal: false,
         missing: prepared.plan.missing.clone(),
         keep_ignored_signals: true,

@@ -119,13 +119,14 @@ impl Daemon {
     }
 
     /// What this host's sandbox enforces: found out by setting one up. A sandbox that stood is tried again when the kernel, its
-    /// settings or the launcher have changed; one that did not also after a while, as the reason may have gone.
+    /// settings or the launcher have changed; one that did not, or that has no namespaces, also after a while, as the reason may
+    /// have gone.
     pub async fn capability(&self) -> Enforcement {
         let mut known = self.capability.lock().await;
         let under = Conditions::now(&self.places);
         if let Some(probed) = &*known
             && probed.under == under
-            && (probed.enforcement.status() != EnforcementStatus::None || probed.at.elapsed() < PROBE_AGAIN)
+            && (!may_improve(&probed.enforcement) || probed.at.elapsed() < PROBE_AGAIN)
         {
             return probed.enforcement.clone();
         }
@@ -144,6 +145,10 @@ impl Daemon {
         });
         enforcement
     }
+}
+
+fn may_improve(enforcement: &Enforcement) -> bool {
+    enforcement.status() == EnforcementStatus::None || enforcement.tier() == SandboxTier::WithoutNamespaces
 }
 
 fn none(reason: String) -> Enforcement {

@@ -10,8 +10,11 @@
 //! it forbids what the others need; the report leaves before the command starts; and if any step fails nothing starts.
 //! The init dies with either of two pipes, the daemon's and the supervisor's, and takes every process inside with it.
 //!
+//! Where no namespaces can be made, what only reads can run with less, if policy accepts that: see [`alone`].
+//!
 //! One thread, no helper programs, no parsing of user data beyond one bounded message.
 
+pub mod alone;
 pub mod filter;
 pub mod identity;
 pub mod init;
@@ -20,6 +23,7 @@ pub mod limits;
 pub mod mounts;
 pub mod network;
 pub mod places;
+pub mod reading;
 pub mod spec;
 pub mod streams;
 pub mod supervise;

@@ -4,6 +4,7 @@
 //! have changed since.
 
 mod links;
+mod namespaces;
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -80,6 +81,8 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// Where placeholders are to be made before the launch.
     pub wanted: Vec<Wanted>,
+    /// What of it takes namespaces; empty = it can be enforced without.
+    pub needs_namespaces: Vec<String>,
 }
 
 /// What belongs to a run beside the profile.
@@ -230,6 +233,7 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     };
     let mut warnings = protect::hardlinks::warnings(&plan.protected);
     warnings.extend(allowed.warnings);
+    let needs_namespaces = namespaces::needed(profile, &roots, &masked);
     let (wanted, all) = placeholders::wanted(&plan);
     if !all {
         warnings.push(
@@ -244,6 +248,7 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
         sockets: allowed.paths,
         warnings,
         wanted,
+        needs_namespaces,
     })
 }
 

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use portcullis_proto::v1::{Enforcement, NetworkAccess, SandboxProfile, TemporaryFolder, WorkspaceAccess};
+use portcullis_proto::v1::{Enforcement, NetworkAccess, SandboxProfile, SandboxTier, TemporaryFolder, WorkspaceAccess};
 
 use crate::launch::spec::{Event, Spec};
 use crate::places::Places;
@@ -20,7 +20,7 @@ use crate::process::launch;
 pub mod canary {
     /// It was called wrongly.
     pub const USAGE: u8 = 1;
-    /// A file outside could be made.
+    /// A file outside could be made, or its mode be changed.
     pub const WROTE: u8 = 2;
     /// A hidden file could be opened.
     pub const READ: u8 = 3;
@@ -60,11 +60,25 @@ impl Conditions {
     }
 }
 
-/// Sets a sandbox up around the launcher's canary.
+/// Sets a sandbox up around the launcher's canary: the whole one, and if there is none, the one without namespaces.
 ///
 /// # Errors
 /// Why there is no sandbox, in words.
 pub async fn probe(places: &Places) -> Result<Enforcement, String> {
+    let whole = match attempt(places, false).await {
+        Ok(enforcement) => return Ok(enforcement),
+        Err(reason) => reason,
+    };
+    // The launcher sees for itself whether there are namespaces, and makes them if so: nobody is content with less by this.
+    match attempt(places, true).await {
+        Ok(enforcement) if enforcement.tier() == SandboxTier::WithoutNamespaces => Ok(enforcement),
+        Ok(_) => Err(whole),
+        Err(reason) if reason == whole => Err(whole),
+        Err(reason) => Err(format!("{whole}; without namespaces: {reason}")),
+    }
+}
+
+async fn attempt(places: &Places, accept_without_namespaces: bool) -> Result<Enforcement, String> {
     let launcher = places.launcher();
     let outside = places.state().join("canary");
     let hidden = places.state().join("canary.hidden");
@@ -101,6 +115,8 @@ pub async fn probe(places: &Places) -> Result<Enforcement, String> {
         cwd: b"/".to_vec(),
         layout: Some(prepared.layout),
         accept_partial: true,
+        accept_without_namespaces,
+        needs_namespaces: prepared.needs_namespaces,
         ..Spec::default()
     };
     let mut launched = launch(&launcher, &spec, None, None, None)
@@ -129,7 +145,7 @@ pub async fn probe(places: &Places) -> Result<Enforcement, String> {
 
 fn broken(code: u32) -> &'static str {
     match u8::try_from(code) {
-        Ok(canary::WROTE) => "a file outside could be written",
+        Ok(canary::WROTE) => "a file outside could be changed",
         Ok(canary::READ) => "a hidden file could be read",
         Ok(canary::REACHED) => "a server of this host could be reached",
         _ => "the canary in it did not come to an end",

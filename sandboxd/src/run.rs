@@ -226,6 +226,8 @@ impl Sandbox {
                 layout: Some(prepared.layout),
                 accept_partial: profile.accept_partial,
                 accept_without_landlock: profile.accept_without_landlock,
+                accept_without_namespaces: profile.accept_without_namespaces,
+                needs_namespaces: prepared.needs_namespaces,
                 missing: prepared.plan.missing.clone(),
                 keep_ignored_signals: false,
                 filtered_network: prepared.network.is_some(),

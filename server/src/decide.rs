@@ -427,6 +427,14 @@ impl Judgement {
             // Policy says that this is enough, and the launcher is told so with the profile.
             Arc::make_mut(&mut self.question).request.facts.sandbox = SandboxOffer::Full;
         }
+        // The same of a sandbox without namespaces, as far as that can hold what the documents say.
+        let accepts = sandbox
+            .as_ref()
+            .is_some_and(|sandbox| sandbox.accept_without_namespaces && sandbox.needs_namespaces().is_none());
+        let lacks = |host: &convert::HostClaims| host.lacks_only_namespaces;
+        if accepts && self.question.host.as_ref().is_some_and(lacks) {
+            Arc::make_mut(&mut self.question).request.facts.sandbox = SandboxOffer::Full;
+        }
         let decision = match compiled {
             Ok(compiled) if compiled.faults.is_empty() => {
                 (self.judges.evaluator)(&compiled.ruleset, &self.question.request)

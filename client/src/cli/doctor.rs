@@ -47,8 +47,11 @@ pub(crate) async fn main(command: &DoctorArgs, host: &HostArgs) -> Result<u8, Fa
     Ok(u8::from(!diagnosis.well))
 }
 
+/// The check of the sandbox itself.
+const SANDBOX: &str = "sandbox";
+
 fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
-    let name = "sandbox";
+    let name = SANDBOX;
     match status {
         Err(error) => Check::new(
             name,
@@ -78,6 +81,16 @@ fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
                     ),
                 )
                 .mended_by("use a kernel with Landlock 3 or later (Linux 6.2), with `landlock` among its `lsm=`"),
+                EnforcementStatus::Partial if enforcement.tier == "without_namespaces" => Check::new(
+                    name,
+                    Finding::Limited,
+                    format!(
+                        "tier `without_namespaces`: Landlock and the filter of system calls alone ({missing}); commands run only where \
+                         policy accepts that (`acceptWithoutNamespaces`), and only what reads: `type` is `workspace_readonly`, no host \
+                         may be reached, and nothing is kept from being read (`denyRead`, rules, ignore lists)"
+                    ),
+                )
+                .mended_by("let ordinary users make user namespaces: see what is said of them above"),
                 EnforcementStatus::Partial => Check::new(
                     name,
                     Finding::Bad,
@@ -128,14 +141,55 @@ fn text(diagnosis: &Diagnosis) -> String {
             let _ = writeln!(out, "        → {}", printable(mend));
         }
     }
+    let limited = |check: &Check| check.name == SANDBOX && check.finding == Finding::Limited;
     let _ = writeln!(
         out,
         "\n{}",
         if diagnosis.well {
             "Commands run in a sandbox that is fully enforced."
+        } else if diagnosis.checks.iter().any(limited) {
+            "Commands run in a weaker sandbox, as far as policy accepts it; other calls that need one are asked for or denied."
         } else {
             "Commands do not run in the sandbox; calls that need it are asked for or denied."
         }
     );
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_client::host::Enforcement;
+
+    use super::*;
+
+    #[test]
+    fn a_weaker_tier_is_told_with_what_it_lacks_and_the_word_that_accepts_it() {
+        for (tier, word) in [
+            ("without_namespaces", "acceptWithoutNamespaces"),
+            ("without_landlock", "acceptWithoutLandlock"),
+        ] {
+            let status = HostStatus {
+                version: String::new(),
+                host_id: String::new(),
+                server: String::new(),
+                server_failure: None,
+                enforcement: Enforcement {
+                    status: EnforcementStatus::Partial,
+                    mechanisms: vec!["seccomp".to_owned()],
+                    missing: vec!["this is missing".to_owned()],
+                    landlock_abi: 7,
+                    unheld_limits: Vec::new(),
+                    tier,
+                },
+                running: 0,
+                undelivered_outcomes: 0,
+            };
+            let check = of_the_sandbox(Ok(&status));
+            assert_eq!(check.finding, Finding::Limited);
+            for part in [tier, word, "this is missing"] {
+                assert!(check.what.contains(part), "{part}: {}", check.what);
+            }
+            assert!(check.mend.is_some());
+        }
+    }
 }

@@ -189,7 +189,7 @@ fn text(state: &SandboxState) -> String {
         EnforcementStatus::Partial => "in part",
         EnforcementStatus::None => "not at all",
     };
-    let _ = writeln!(out, "enforced  {enforced}");
+    let _ = writeln!(out, "enforced  {enforced} (tier `{}`)", state.enforcement.tier);
     let enforcement = &state.enforcement;
     for missing in enforcement.missing.iter().chain(&enforcement.unheld_limits) {
         let _ = writeln!(out, "          missing: {}", printable(missing));

@@ -60,7 +60,8 @@ fn text(status: &HostStatus, options: &HostOptions) -> String {
     };
     let _ = writeln!(
         out,
-        "sandbox  {word}: {}",
+        "sandbox  {word} (tier `{}`): {}",
+        status.enforcement.tier,
         printable(&status.enforcement.mechanisms.join(", "))
     );
     for missing in &status.enforcement.missing {

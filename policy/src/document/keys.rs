@@ -401,6 +401,11 @@ macro_rules! sandbox_keys {
             "Commands run where the kernel has no Landlock, too. A `false` of any file wins.",
         ),
         key(
+            "acceptWithoutNamespaces",
+            Shape::Boolean,
+            "Commands that only read run where no namespaces can be made, too. A `false` of any file wins.",
+        ),
+        key(
             "allowUnixSockets",
             Shape::Texts,
             "Unix sockets of the outside that commands may connect to. A list of the team replaces all others.",

@@ -460,7 +460,7 @@ mod tests {
             "autoAllowIfSandboxed": false, "always": true, "allowTrials": false, "type": "workspace_readonly",
             "additionalReadwritePaths": ["a"], "additionalReadonlyPaths": ["b"], "denyRead": ["c"],
             "disableTmpWrite": true, "shareTmp": false, "enableSharedBuildCache": true, "allowRootOwner": false,
-            "acceptWithoutLandlock": true, "allowUnixSockets": [],
+            "acceptWithoutLandlock": true, "acceptWithoutNamespaces": true, "allowUnixSockets": [],
             "networkMode": "allow_all", "networkPolicy": { "default": "deny", "allow": [], "deny": ["10.0.0.0/8"] }
         },
         "ignore": { "patterns": ["x"], "hierarchical": false },

@@ -190,6 +190,7 @@ fn what_restricts_wins() {
         share_tmp: Some(true),
         allow_root_owner: Some(true),
         accept_without_landlock: Some(true),
+        accept_without_namespaces: Some(true),
         ..SandboxSettings::default()
     };
     let no = SandboxSettings {
@@ -197,15 +198,59 @@ fn what_restricts_wins() {
         share_tmp: Some(false),
         allow_root_owner: Some(false),
         accept_without_landlock: Some(false),
+        accept_without_namespaces: Some(false),
         ..SandboxSettings::default()
     };
-    let by = |trusted| merge(&[said(Layer::Project, trusted, &yes)]).accept_without_landlock;
+    let by = |trusted| {
+        let effective = merge(&[said(Layer::Project, trusted, &yes)]);
+        assert_eq!(effective.accept_without_namespaces, effective.accept_without_landlock);
+        effective.accept_without_landlock
+    };
     assert!(by(true) && !by(false) && !merge(&[]).accept_without_landlock);
     for pair in [[&yes, &no], [&no, &yes]] {
         let effective = merge(&[said(Layer::User, true, pair[0]), said(Layer::Project, true, pair[1])]);
         assert!(effective.disable_tmp_write && !effective.share_tmp && !effective.allow_root_owner);
-        assert!(!effective.accept_without_landlock);
+        assert!(!effective.accept_without_landlock && !effective.accept_without_namespaces);
     }
+}
+
+#[test]
+fn what_writes_reaches_or_hides_needs_namespaces() {
+    let needs = |rest: &str| {
+        let text = format!(r#"{{ "type": "workspace_readonly", "networkMode": "sandbox_json_only" {rest} }}"#);
+        let settings = SandboxSettings::parse(&text).unwrap();
+        merge(&[said(Layer::User, true, &settings)]).needs_namespaces()
+    };
+    for rest in [
+        "",
+        r#", "disableTmpWrite": true"#,
+        r#", "additionalReadonlyPaths": ["a"]"#,
+        r#", "networkPolicy": { "deny": ["a.example"] }"#,
+    ] {
+        assert_eq!(needs(rest), None, "{rest}");
+    }
+    for (rest, key) in [
+        (r#", "additionalReadwritePaths": ["a"]"#, "additionalReadwritePaths"),
+        (r#", "networkPolicy": { "allow": ["a.example"] }"#, "networkPolicy"),
+        (r#", "networkPolicy": { "default": "allow" }"#, "networkPolicy"),
+        (r#", "denyRead": [".env"]"#, "denyRead"),
+        (r#", "shareTmp": true"#, "shareTmp"),
+        (r#", "enableSharedBuildCache": true"#, "enableSharedBuildCache"),
+        (r#", "allowUnixSockets": ["/run/x"]"#, "allowUnixSockets"),
+    ] {
+        assert_eq!(needs(rest), Some(key), "{rest}");
+    }
+    assert_eq!(merge(&[]).needs_namespaces(), Some("type"));
+    let mut ruled = merge(&[]);
+    (ruled.kind, ruled.network) = (SandboxType::WorkspaceReadonly, NetworkRules::default());
+    assert_eq!(ruled.needs_namespaces(), None);
+    ruled.ruled_out = vec![DenialText {
+        reading: crate::path::DenialReading::IgnoreList,
+        pattern: ".env".to_owned(),
+        folder: None,
+        exceptions: Vec::new(),
+    }];
+    assert!(ruled.needs_namespaces().is_some());
 }
 
 #[test]
@@ -268,6 +313,7 @@ fn a_whole_file_is_read() {
             shared_build_cache: Some(true),
             allow_root_owner: Some(true),
             accept_without_landlock: Some(false),
+            accept_without_namespaces: Some(false),
             unix_sockets: Some(vec!["/run/postgresql/.s.PGSQL.5432".to_owned()]),
             network_mode: Some(NetworkMode::SandboxJsonPlusDefaults),
             network: NetworkPolicy {

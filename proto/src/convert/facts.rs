@@ -57,7 +57,12 @@ pub struct HostClaims {
     pub masked_paths: Vec<String>,
     /// Its sandbox lacks Landlock, and nothing else.
     pub lacks_only_landlock: bool,
+    /// Its sandbox has no namespaces, and nothing else is missing.
+    pub lacks_only_namespaces: bool,
 }
+
+/// How each line of [`v1::Enforcement::missing`] begins that says what does not hold because there are no namespaces.
+pub const LACKS_NAMESPACES: &str = "namespaces: ";
 
 /// How a document of the host is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,6 +130,10 @@ pub(super) fn facts(
         .sandbox
         .as_ref()
         .is_some_and(|sandbox| sandbox.tier() == v1::SandboxTier::WithoutLandlock && sandbox.missing.len() == 1);
+    let lacks_only_namespaces = wire.sandbox.as_ref().is_some_and(|sandbox| {
+        let follows = |line: &String| line.starts_with(LACKS_NAMESPACES);
+        sandbox.tier() == v1::SandboxTier::WithoutNamespaces && sandbox.missing.iter().all(follows)
+    });
     let sandbox = sandbox_offer_from_wire(wire.sandbox.map_or(0, |sandbox| sandbox.status))
         .map_err(|invalid| invalid.at("facts.sandbox.status"))?;
     let own_paths = check::paths("facts.own_paths", &wire.own_paths, MAX_OWN_PATHS, check::MAX_PATH)?;
@@ -152,6 +161,7 @@ pub(super) fn facts(
         documents,
         masked_paths: own_secret_paths.iter().map(ToString::to_string).collect(),
         lacks_only_landlock,
+        lacks_only_namespaces,
     };
     let facts = Facts {
         vouched: true,

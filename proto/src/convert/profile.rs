@@ -140,6 +140,7 @@ pub fn profile(
         shared_build_cache: sandbox.shared_build_cache,
         refuse_root: !sandbox.allow_root_owner,
         accept_without_landlock: sandbox.accept_without_landlock,
+        accept_without_namespaces: sandbox.accept_without_namespaces,
         unix_sockets: paths(&sandbox.unix_sockets),
         revealed_paths: paths(&sandbox.revealed),
         limits: Some(LIMITS),
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!(profile.roots, ["/w", "/x"]);
         assert_eq!(profile.masked_paths, ["/d/tokens"]);
         assert!(profile.read_write_paths.is_empty() && !profile.accept_partial && !profile.refuse_root);
-        assert!(!profile.accept_without_landlock);
+        assert!(!profile.accept_without_landlock && !profile.accept_without_namespaces);
         assert_eq!(profile.network(), v1::NetworkAccess::Filtered);
         assert!(!profile.network_rules.as_ref().unwrap().default_allow);
         assert_eq!(profile.temporary_folder(), v1::TemporaryFolder::Private);
@@ -291,7 +292,7 @@ mod tests {
         let text = r#"{
             "type": "workspace_readonly", "additionalReadwritePaths": ["out", "~/cache", "/data"], "denyRead": ["*.pem"],
             "additionalReadonlyPaths": ["~/keep"], "disableTmpWrite": true, "shareTmp": true, "enableSharedBuildCache": true,
-            "allowRootOwner": false, "acceptWithoutLandlock": true, "networkMode": "sandbox_json_only",
+            "allowRootOwner": false, "acceptWithoutLandlock": true, "acceptWithoutNamespaces": true, "networkMode": "sandbox_json_only",
             "allowUnixSockets": ["/run/docker.sock", "~/agent"],
             "networkPolicy": { "allow": ["*.example.com"], "deny": ["10.0.0.0/8"] }
         }"#;
@@ -320,6 +321,7 @@ mod tests {
         assert_eq!(all.unix_sockets, ["/run/docker.sock", "/home/ada/agent"]);
         assert_eq!(all.temporary_folder(), v1::TemporaryFolder::Closed);
         assert!(all.shared_build_cache && all.refuse_root);
+        assert!(all.accept_without_landlock && all.accept_without_namespaces);
         let rules = all.network_rules.unwrap();
         assert_eq!(
             (rules.allow, rules.deny),

@@ -96,6 +96,11 @@ fn canary(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     if !File::create_new(outside).is_err_and(|error| is_refused(&error)) {
         return ExitCode::from(canary::WROTE);
     }
+    // No file needs to be opened for this.
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    if !std::fs::set_permissions(&hidden, private).is_err_and(|error| is_refused(&error)) {
+        return ExitCode::from(canary::WROTE);
+    }
     if !File::open(hidden).is_err_and(|error| is_refused(&error)) {
         return ExitCode::from(canary::READ);
     }

@@ -4,6 +4,7 @@
 //! Left alone on purpose: `ptrace`, `process_vm_*`, `memfd_create`, `bind`, `listen`, `sendto`, `getsockname`.
 //! The program first makes sure of the architecture, as the numbers mean something else on another.
 
+mod alone;
 mod calls;
 pub mod refused;
 
@@ -20,6 +21,15 @@ pub enum Reports {
     Refusals,
     /// Of every `connect`, too.
     RefusalsAndConnects,
+}
+
+/// What stands beside the filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// Namespaces, which make most calls harmless.
+    Namespaces,
+    /// Landlock alone.
+    Landlock,
 }
 
 /// `CLONE_NEW*`: a new user namespace gives capabilities inside it, and with them the way to mount.
@@ -158,10 +168,17 @@ fn for_call(program: &mut Vec<Instruction>, number: Option<u32>, block: Vec<Inst
 /// The filter program. What is reported waits for the listener's answer.
 #[must_use]
 pub fn program(reports: Reports) -> Vec<Instruction> {
-    program_of(Architecture::OWN, reports)
+    program_of(Architecture::OWN, reports, Beside::Namespaces)
 }
 
-fn program_of(architecture: Architecture, reports: Reports) -> Vec<Instruction> {
+/// The filter program where there are no namespaces: no socket, nothing that changes a file's attributes, and nothing that is
+/// shared with processes outside. What is refused fails by itself.
+#[must_use]
+pub fn program_without_namespaces() -> Vec<Instruction> {
+    program_of(Architecture::OWN, Reports::Nothing, Beside::Landlock)
+}
+
+fn program_of(architecture: Architecture, reports: Reports, beside: Beside) -> Vec<Instruction> {
     // If the listener is gone, the kernel itself fails the call.
     let refuse = |number| match reports {
         Reports::Nothing => errno(number),
@@ -178,6 +195,10 @@ fn program_of(architecture: Architecture, reports: Reports) -> Vec<Instruction> 
     program.push(op(LOAD_WORD, OFFSET_NUMBER));
     if let Some(bit) = architecture.second_convention() {
         return_if_bits(&mut program, bit, errno(libc::ENOSYS));
+    }
+    if beside == Beside::Landlock {
+        // First, as a later block may let such a call pass.
+        alone::refuse(&mut program, architecture);
     }
     for listed in REFUSED {
         let action = match listed.refusal {

@@ -83,6 +83,7 @@ pub fn run(spec: &Spec, ends: Ends) -> ! {
             if write_report(&status, Event::Running(Running {})).is_ok()
                 && let Some(exited) = watch(
                     command,
+                    None,
                     ends.control.as_fd(),
                     ends.alive.as_fd(),
                     sandbox.listener.as_ref(),
@@ -107,7 +108,7 @@ fn is_accepted(spec: &Spec, enforcement: &Enforcement) -> bool {
         || (spec.accept_without_landlock && only_landlock)
 }
 
-fn to_report(calls: &Tally) -> RefusedCalls {
+pub(super) fn to_report(calls: &Tally) -> RefusedCalls {
     RefusedCalls {
         calls: calls
             .iter()
@@ -326,32 +327,34 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
     }
 }
 
-/// Tries the candidates in turn. Returns the error number if none can be executed.
+/// Returns the error number if the command cannot be executed.
 fn become_command(programs: &[CString], argv: &[CString], environment: &[CString], spec: &Spec) -> i32 {
-    // A session of its own: one group to signal, and no controlling terminal to push input into but one of its own.
-    if let Err(error) = rustix::process::setsid() {
-        return error.raw_os_error();
+    match settle(spec) {
+        Ok(()) => execute(programs, argv, environment),
+        Err(error) => error.raw_os_error().unwrap_or(libc::EIO),
     }
-    if spec.own_terminal
-        && let Err(error) = rustix::process::ioctl_tiocsctty(std::io::stdin())
-    {
-        return error.raw_os_error();
+}
+
+/// All that a process changes about itself before it becomes the command, whatever walls there are.
+pub(super) fn settle(spec: &Spec) -> io::Result<()> {
+    // A session of its own: one group to signal, and no controlling terminal to push input into but one of its own.
+    rustix::process::setsid()?;
+    if spec.own_terminal {
+        rustix::process::ioctl_tiocsctty(std::io::stdin())?;
     }
     // No core files; and 1 rather than 0, as the kernel starts a handler outside the sandbox even at 0.
     let one = rustix::process::Rlimit {
         current: Some(1),
         maximum: Some(1),
     };
-    if let Err(error) = rustix::process::setrlimit(rustix::process::Resource::Core, one) {
-        return error.raw_os_error();
-    }
-    if let Err(error) = fds::close_all_on_exec() {
-        return error.raw_os_error().unwrap_or(libc::EIO);
-    }
+    rustix::process::setrlimit(rustix::process::Resource::Core, one)?;
+    fds::close_all_on_exec()?;
     signals::restore_for_command(spec.keep_ignored_signals);
-    if let Err(error) = limits::set(&spec.limits.unwrap_or_default()) {
-        return error.raw_os_error();
-    }
+    Ok(limits::set(&spec.limits.unwrap_or_default())?)
+}
+
+/// Tries the candidates in turn. Returns the error number if none can be executed.
+pub(super) fn execute(programs: &[CString], argv: &[CString], environment: &[CString]) -> i32 {
     let mut result = libc::ENOENT;
     for program in programs {
         let Err(error) = exec(program, argv, environment);
@@ -365,7 +368,7 @@ fn become_command(programs: &[CString], argv: &[CString], environment: &[CString
 }
 
 /// What the program's name may stand for: itself if it has a slash, else one file per folder of the environment's PATH.
-fn candidates(spec: &Spec) -> io::Result<Vec<CString>> {
+pub(super) fn candidates(spec: &Spec) -> io::Result<Vec<CString>> {
     let name = spec.argv.first().map(Vec::as_slice).unwrap_or_default();
     if name.contains(&b'/') || name.is_empty() {
         return c_strings(&[name.to_vec()]);
@@ -382,7 +385,7 @@ fn candidates(spec: &Spec) -> io::Result<Vec<CString>> {
     c_strings(&absolute.map(|folder| [folder, b"/", name].concat()).collect::<Vec<_>>())
 }
 
-fn c_strings(words: &[Vec<u8>]) -> io::Result<Vec<CString>> {
+pub(super) fn c_strings(words: &[Vec<u8>]) -> io::Result<Vec<CString>> {
     words
         .iter()
         .map(|word| CString::new(word.clone()).map_err(io::Error::from))
@@ -390,7 +393,7 @@ fn c_strings(words: &[Vec<u8>]) -> io::Result<Vec<CString>> {
 }
 
 /// Leaves the command's streams to the command: a pipe that this process held open would never end.
-fn leave_standard_streams() {
+pub(super) fn leave_standard_streams() {
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stdout(&null);
@@ -398,9 +401,11 @@ fn leave_standard_streams() {
     }
 }
 
-/// Waits for the command, passing on signals, reaping orphans, and failing refused calls. `None` if everything is to end.
-fn watch(
+/// Waits for the command, passing on signals, reaping orphans, and failing refused calls. `None` if everything is to end; the guard's
+/// end, too, is a reason for that.
+pub(super) fn watch(
     command: Pid,
+    guard: Option<Pid>,
     control: impl AsFd,
     alive: impl AsFd,
     listener: Option<&OwnedFd>,
@@ -412,6 +417,9 @@ fn watch(
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if pid == command {
                 return Some(exited(status));
+            }
+            if Some(pid) == guard {
+                return None;
             }
         }
         let mut polled = [

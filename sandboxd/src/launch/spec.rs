@@ -57,6 +57,12 @@ pub struct Spec {
     /// The command gets a terminal of its own, see [`super::terminal`].
     #[prost(bool, tag = "13")]
     pub own_terminal: bool,
+    /// Start without namespaces if none can be made, see [`super::alone`].
+    #[prost(bool, tag = "14")]
+    pub accept_without_namespaces: bool,
+    /// What of it takes namespaces, by the policy's words; empty = it can be enforced without.
+    #[prost(string, repeated, tag = "15")]
+    pub needs_namespaces: Vec<String>,
 }
 
 /// What the kernel bounds by process. 0 = as it was.

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags};
+use rustix::net::SocketType;
 
 use super::StepFailed;
 
@@ -41,6 +42,22 @@ pub fn confine(writable: &[PathBuf]) -> Result<(), StepFailed> {
                 _ => rustix::stdio::dup2_stderr(&inside),
             };
             replaced.map_err(|error| fault("replacing", error.into()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses streams by which something can be sent to whom one names. Without a network of its own that is anybody.
+///
+/// # Errors
+/// If a stream is a socket for datagrams.
+pub fn refuse_datagrams() -> Result<(), StepFailed> {
+    let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
+    for stream in [input.as_fd(), output.as_fd(), error.as_fd()] {
+        let kind = rustix::net::sockopt::socket_type(stream);
+        if kind.is_ok_and(|kind| kind != SocketType::STREAM && kind != SocketType::SEQPACKET) {
+            let cause = io::Error::new(io::ErrorKind::InvalidInput, "it is a socket for datagrams");
+            return Err(StepFailed::new(STEP, "looking at the standard streams", cause));
         }
     }
     Ok(())

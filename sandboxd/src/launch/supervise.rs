@@ -10,7 +10,7 @@ use rustix::thread::CapabilitySet;
 
 use super::init::{self, Ends};
 use super::spec::Spec;
-use super::{StepFailed, limits};
+use super::{StepFailed, alone, limits};
 use crate::sys::process::{ALL_BUT_USERS, ALL_NAMESPACES, Fork, fork_into};
 
 /// A sandbox's init as its supervisor sees it.
@@ -20,6 +20,8 @@ pub struct Init {
     pub pid: Pid,
     /// While this is open it lives.
     _alive: OwnedFd,
+    /// It is process 1 of nothing: what it started is waited for as well.
+    alone: bool,
 }
 
 /// Starts the init in new namespaces. It reports over `status`, obeys `control`, and hands its network to `filter`, if the
@@ -31,10 +33,23 @@ pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd, filter: Option<Owne
     limits::enter_cgroup(&spec.cgroup)?;
     let (alive, hold) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| StepFailed::new("launcher", "making a pipe", error))?;
-    let (forked, user_namespace) = fork_init().map_err(|error| {
+    let without = match spec.accept_without_namespaces {
+        true => alone::why_no_namespaces(),
+        false => None,
+    };
+    if without.is_some() {
+        alone::refuse_what_takes_more(spec)?;
+        alone::adopt()?;
+    }
+    let forked = match without {
+        Some(_) => fork_into(0).map(|forked| (forked, false)),
+        None => fork_init(),
+    };
+    let (forked, user_namespace) = forked.map_err(|error| {
         StepFailed::new(
             "user_namespace",
-            "making user, mount, pid, ipc, uts, network and cgroup namespaces",
+            "making user, mount, pid, ipc, uts, network and cgroup namespaces (where none can be made, what only reads runs if \
+             policy says `acceptWithoutNamespaces`)",
             error,
         )
     })?;
@@ -48,7 +63,10 @@ pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd, filter: Option<Owne
                 filter,
                 user_namespace,
             };
-            init::run(spec, ends)
+            match without {
+                Some(why) => alone::run(spec, ends, &why),
+                None => init::run(spec, ends),
+            }
         }
         Fork::Parent(pid) => pid,
     };
@@ -57,18 +75,21 @@ pub fn start(spec: &Spec, status: OwnedFd, control: OwnedFd, filter: Option<Owne
         write_maps(pid).map_err(|error| StepFailed::new("user_namespace", "writing its uid and gid map", error))?;
     }
     rustix::io::write(hold.as_fd(), b"g").map_err(|error| StepFailed::new("launcher", "starting the init", error))?;
-    Ok(Init { pid, _alive: hold })
+    Ok(Init {
+        pid,
+        _alive: hold,
+        alone: without.is_some(),
+    })
 }
 
 /// Forks into all namespaces. Beside the process whether it has a user namespace of its own: where the host permits none, who
 /// has the right to make the others (root) does without; every wall is made of the others.
-fn fork_init() -> io::Result<(Fork, bool)> {
+pub(super) fn fork_init() -> io::Result<(Fork, bool)> {
     let error = match fork_into(ALL_NAMESPACES) {
         Ok(forked) => return Ok((forked, true)),
         Err(error) => error,
     };
-    // Not permitted, none left of those that may be made, not built in.
-    let not_permitted = matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSPC | libc::EINVAL));
+    let not_permitted = alone::is_not_permitted(&error);
     let may = || rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
     if !not_permitted || !may() {
         return Err(error);
@@ -88,9 +109,13 @@ pub fn wait(init: &Init) -> io::Result<()> {
         match rustix::process::waitpid(Some(init.pid), rustix::process::WaitOptions::empty()) {
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(()),
+            Ok(_) => break,
         }
     }
+    if init.alone {
+        alone::wait_for_all();
+    }
+    Ok(())
 }
 
 /// Inside, the caller keeps its own uid and gid and sees no other. `setgroups` stays closed, as the kernel demands of

@@ -232,9 +232,17 @@ pub struct Host {
 impl Host {
     pub async fn start() -> Self {
         // Not below /tmp, which every sandbox covers: here it is to be seen that nothing outside can be written.
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::start_in(
+            Path::new(env!("CARGO_TARGET_TMPDIR")),
+            Path::new(env!("CARGO_BIN_EXE_portcullis-launch")),
+        )
+        .await
+    }
+
+    /// In a folder and with a launcher that another user can reach, too.
+    pub async fn start_in(folder: &Path, launcher: &Path) -> Self {
+        let folder = tempfile::tempdir_in(folder).unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let launcher = PathBuf::from(env!("CARGO_BIN_EXE_portcullis-launch"));
         let places = Places {
             data: root.join("data"),
             config: root.join("config"),

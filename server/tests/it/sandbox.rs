@@ -61,6 +61,86 @@ async fn a_sandbox_without_landlock_counts_only_where_policy_accepts_it() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_without_namespaces_counts_only_for_what_reads_and_where_policy_accepts_it() {
+    let server = start().await;
+    let reads = r#""type": "workspace_readonly", "networkMode": "sandbox_json_only""#;
+    let policy = |keys: &str, rest: &str| {
+        format!(
+            r#"{{ "permissions": {{ "allow": [] }}, "sandbox": {{ {keys}, "autoAllowIfSandboxed": true }} {rest} }}"#
+        )
+    };
+    let accepts = format!(r#"{reads}, "acceptWithoutNamespaces": true"#);
+    let asked = |tier: v1::SandboxTier, missing: &[&str]| v1::DecideRequest {
+        facts: Some(v1::HostFacts {
+            sandbox: Some(v1::Enforcement {
+                status: v1::EnforcementStatus::Partial.into(),
+                tier: tier.into(),
+                missing: missing.iter().map(ToString::to_string).collect(),
+                ..v1::Enforcement::default()
+            }),
+            ..facts()
+        }),
+        ..execution(&["acme-build", "now"])
+    };
+    let alone = [
+        "namespaces: none can be made here",
+        "namespaces: other processes can be seen",
+    ];
+    let more = ["namespaces: none can be made here", "hidden sockets: too many"];
+    let without = v1::SandboxTier::WithoutNamespaces;
+    let and = |key: &str| format!("{accepts}, {key}");
+    for (team, tier, missing, effect) in [
+        (policy(&accepts, ""), without, &alone[..], v1::Effect::Allow),
+        (policy(reads, ""), without, &alone, v1::Effect::Ask),
+        (policy(&accepts, ""), without, &more, v1::Effect::Ask),
+        (policy(&accepts, ""), v1::SandboxTier::None, &alone, v1::Effect::Ask),
+        (
+            policy(&format!(r#"{reads}, "acceptWithoutLandlock": true"#), ""),
+            without,
+            &alone[..1],
+            v1::Effect::Ask,
+        ),
+        (
+            policy(&accepts.replace("readonly", "readwrite"), ""),
+            without,
+            &alone,
+            v1::Effect::Ask,
+        ),
+        (
+            policy(&and(r#""additionalReadwritePaths": ["/x"]"#), ""),
+            without,
+            &alone,
+            v1::Effect::Ask,
+        ),
+        (
+            policy(&and(r#""networkPolicy": { "allow": ["a.example"] }"#), ""),
+            without,
+            &alone,
+            v1::Effect::Ask,
+        ),
+        (
+            policy(&and(r#""denyRead": [".env"]"#), ""),
+            without,
+            &alone,
+            v1::Effect::Ask,
+        ),
+        (
+            policy(&accepts, r#", "ignore": { "patterns": [".env"] }"#),
+            without,
+            &alone,
+            v1::Effect::Ask,
+        ),
+    ] {
+        push(&server, &team).await;
+        let answer = server.host().decide(asked(tier, missing)).await.unwrap().into_inner();
+        assert_eq!(answer.effect(), effect, "{team} {missing:?}: {answer:?}");
+        if effect == v1::Effect::Allow {
+            assert!(answer.sandbox.unwrap().accept_without_namespaces);
+        }
+    }
+}
+
 /// Teams, people and projects say what the sandbox may do; what an untrusted project grants does not count.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allow_carries_the_sandbox_that_the_documents_describe() {

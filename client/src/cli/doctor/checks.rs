@@ -106,7 +106,7 @@ const NEEDED: (u32, u32) = (6, 2);
 fn user_namespaces(files: &Files<'_>) -> Check {
     let name = "user namespaces";
     if files.number("proc/sys/user/max_user_namespaces") == Some(0) {
-        let text = "none may be made (user.max_user_namespaces = 0); only root has a sandbox without";
+        let text = "none may be made (user.max_user_namespaces = 0); only root has a whole sandbox without";
         return Check::new(name, Finding::Bad, text)
             .mended_by("`sudo sysctl user.max_user_namespaces=15000`, and the same line in /etc/sysctl.d");
     }

@@ -19,6 +19,7 @@ pub(super) fn key(own: &SandboxSettings, name: &str) -> Option<Node> {
         "enableSharedBuildCache" => own.shared_build_cache.map(Node::boolean),
         "allowRootOwner" => own.allow_root_owner.map(Node::boolean),
         "acceptWithoutLandlock" => own.accept_without_landlock.map(Node::boolean),
+        "acceptWithoutNamespaces" => own.accept_without_namespaces.map(Node::boolean),
         // An empty list of a team says that none may be reached.
         "allowUnixSockets" => own.unix_sockets.as_deref().map(|list| Node::texts(true, list)),
         "networkMode" => own.network_mode.map(NetworkMode::word).map(Node::text),

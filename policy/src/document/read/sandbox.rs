@@ -43,6 +43,7 @@ impl Reader<'_> {
             "enableSharedBuildCache" => settings.shared_build_cache = self.boolean(value, key),
             "allowRootOwner" => settings.allow_root_owner = self.boolean(value, key),
             "acceptWithoutLandlock" => settings.accept_without_landlock = self.boolean(value, key),
+            "acceptWithoutNamespaces" => settings.accept_without_namespaces = self.boolean(value, key),
             "allowUnixSockets" => settings.unix_sockets = self.sockets(value, key),
             "networkPolicy" => {
                 if let Some(object) = self.object(value, key) {

@@ -111,6 +111,118 @@ pub(super) const REFUSED: &[Listed] = &[
     not_permitted("open_tree_attr", 467, Some(467)),
 ];
 
+/// Further calls that are refused where there are no namespaces. What they change is neither Landlock's to hold nor this sandbox's
+/// own.
+pub(super) const REFUSED_ALONE: &[Listed] = &[
+    // Whose a file is, what may be done with it, and how old it is: no mount is read-only here, and Landlock looks at none of these.
+    not_permitted("chmod", 90, None),
+    not_permitted("fchmod", 91, Some(52)),
+    not_permitted("fchmodat", 268, Some(53)),
+    not_permitted("fchmodat2", 452, Some(452)),
+    not_permitted("chown", 92, None),
+    not_permitted("fchown", 93, Some(55)),
+    not_permitted("lchown", 94, None),
+    not_permitted("fchownat", 260, Some(54)),
+    not_permitted("utime", 132, None),
+    not_permitted("utimes", 235, None),
+    not_permitted("futimesat", 261, None),
+    not_permitted("utimensat", 280, Some(88)),
+    not_permitted("setxattr", 188, Some(5)),
+    not_permitted("lsetxattr", 189, Some(6)),
+    not_permitted("fsetxattr", 190, Some(7)),
+    not_permitted("setxattrat", 463, Some(463)),
+    not_permitted("removexattr", 197, Some(14)),
+    not_permitted("lremovexattr", 198, Some(15)),
+    not_permitted("fremovexattr", 199, Some(16)),
+    not_permitted("removexattrat", 466, Some(466)),
+    not_permitted("file_setattr", 469, Some(469)),
+    // Shared memory, semaphores and queues of everybody with this user.
+    not_permitted("shmget", 29, Some(194)),
+    not_permitted("shmat", 30, Some(196)),
+    not_permitted("shmctl", 31, Some(195)),
+    not_permitted("semget", 64, Some(190)),
+    not_permitted("semop", 65, Some(193)),
+    not_permitted("semctl", 66, Some(191)),
+    not_permitted("semtimedop", 220, Some(192)),
+    not_permitted("msgget", 68, Some(186)),
+    not_permitted("msgsnd", 69, Some(189)),
+    not_permitted("msgrcv", 70, Some(188)),
+    not_permitted("msgctl", 71, Some(187)),
+    not_permitted("mq_open", 240, Some(180)),
+    not_permitted("mq_unlink", 241, Some(181)),
+    // There is no socket to do it with; one that was inherited goes nowhere else.
+    not_permitted("connect", 42, Some(203)),
+    not_permitted("bind", 49, Some(200)),
+    not_permitted("listen", 50, Some(201)),
+];
+
+/// Calls that change a process, by its number: refused for every other than the caller where others can be named. Name, number, the
+/// argument that holds whose it is, and, where another argument says what kind of number that is, that argument and the kind.
+pub(super) const OF_ONESELF: &[(&str, Number, u32, Option<(u32, u32)>)] = &[
+    ("prlimit64", number(302, Some(261)), 0, None),
+    ("sched_setaffinity", number(203, Some(122)), 0, None),
+    ("sched_setscheduler", number(144, Some(119)), 0, None),
+    ("sched_setparam", number(142, Some(118)), 0, None),
+    ("sched_setattr", number(314, Some(274)), 0, None),
+    // PRIO_PROCESS.
+    ("setpriority", number(141, Some(140)), 1, Some((0, 0))),
+    // IOPRIO_WHO_PROCESS.
+    ("ioprio_set", number(251, Some(30)), 1, Some((0, 1))),
+];
+
+/// Requests of `ioctl` that are left where there are no namespaces: of terminals, pipes and descriptors, and reading what a file is.
+/// A list of what is left, as file systems have many that change a file, or make one, through a descriptor that was opened for
+/// reading (attributes, verity, encryption, subvolumes).
+pub(super) const REQUESTS_ALONE: &[u32] = &[
+    0x5401,
+    0x5402,
+    0x5403,
+    0x5404, // TCGETS, TCSETS, TCSETSW, TCSETSF
+    0x802c_542a,
+    0x402c_542b,
+    0x402c_542c,
+    0x402c_542d, // the same, as newer libraries ask
+    0x5409,
+    0x540a,
+    0x540b, // TCSBRK, TCXONC, TCFLSH
+    0x540f,
+    0x5410,
+    0x5429, // TIOCGPGRP, TIOCSPGRP, TIOCGSID
+    0x5411,
+    0x541b, // TIOCOUTQ, FIONREAD
+    0x5413,
+    0x5414, // TIOCGWINSZ, TIOCSWINSZ
+    0x5421,
+    0x5450,
+    0x5451,
+    0x5452, // FIONBIO, FIONCLEX, FIOCLEX, FIOASYNC
+    0x5422, // TIOCNOTTY
+    0x0002, // FIGETBSZ
+    0x8008_6601,
+    0x801c_581f,
+    0xc020_660b, // FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR, FS_IOC_FIEMAP
+    0x4004_9409,
+    0x4020_940d, // FICLONE, FICLONERANGE: into a file that is open for writing
+];
+
+/// Kinds of `socketpair` that are left where there are no namespaces: streams and packets, with any of the two flags. Not datagrams:
+/// those can be sent to whom one names.
+pub(super) const PAIRS_ALONE: [u32; 8] = {
+    let (stream, packets) = (libc::SOCK_STREAM.cast_unsigned(), libc::SOCK_SEQPACKET.cast_unsigned());
+    let (on_exec, waiting) = (libc::SOCK_CLOEXEC.cast_unsigned(), libc::SOCK_NONBLOCK.cast_unsigned());
+    let both = on_exec | waiting;
+    [
+        stream,
+        stream | on_exec,
+        stream | waiting,
+        stream | both,
+        packets,
+        packets | on_exec,
+        packets | waiting,
+        packets | both,
+    ]
+};
+
 /// `clone`: its first argument holds flags.
 pub(super) const CLONE: Number = number(56, Some(220));
 /// `unshare`: the same.

@@ -6,10 +6,15 @@ const ALL: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
 
 /// Runs the program of one architecture on one call of another.
 fn run(of: Architecture, architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
-    interpret(&program_of(of, Reports::Nothing), architecture, number, arguments)
+    interpret(
+        &program_of(of, Reports::Nothing, Beside::Namespaces),
+        architecture,
+        number,
+        arguments,
+    )
 }
 
-fn interpret(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
+pub(super) fn interpret(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let word = |offset: u32| match offset {
         0 => number,
         4 => architecture,
@@ -225,7 +230,12 @@ fn a_listener_hears_of_exactly_what_is_refused() {
     let answers = |number: Number, arguments: [u64; 6], reports: Reports| -> Vec<u32> {
         let of = |of: Architecture| {
             let number = of.number(number)?;
-            Some(interpret(&program_of(of, reports), of.name(), number, arguments))
+            Some(interpret(
+                &program_of(of, reports, Beside::Namespaces),
+                of.name(),
+                number,
+                arguments,
+            ))
         };
         ALL.into_iter().filter_map(of).collect()
     };
