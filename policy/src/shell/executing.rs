@@ -501,7 +501,7 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
             // Without a value it names nothing: `rollup -c` takes the project's own file.
             let bare = |option: &str| words.last().is_some_and(|last| last == option) && !ends_early;
             here.find(|option| {
-                given(option).is_some_and(|value| !is_below(value) && !(value.is_empty() && bare(option)))
+                given(option).is_some_and(|value| !(is_below(value) || value.is_empty() && bare(option)))
             })
         })
         .or_else(|| {
@@ -620,7 +620,9 @@ mod tests {
             ("eslint src", None),
             ("eslint -c eslint.ci.js src", None),
             ("eslint -c ~/x.js src", Some("-c")),
-            ("eslint -c", Some("-c")),
+            ("eslint -c", None),
+            ("rollup -c", None),
+            ("eslint -c -- x", Some("-c")),
             ("rspec -r./x", Some("-r")),
             ("jest -c jest.ci.js", None),
             ("make -f -", Some("-f")),

@@ -84,7 +84,7 @@ struct RawSwitches {
     worded: String,
     weighty: String,
     data: String,
-    #[cfg_attr(not(test), expect(dead_code, reason = "a remark for readers of the file"))]
+    #[expect(dead_code, reason = "a remark for readers of the file")]
     why: String,
 }
 
