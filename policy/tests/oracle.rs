@@ -153,8 +153,8 @@ const ACCEPTED: &[(&str, &str, &[&str])] = &[
     ),
     (
         "allow",
-        "these only look: `command -v`, `jq -f`, `sum`, `cksum`, `uniq` without a second file",
-        &["allow1-079", "ro-012", "ro-158", "ro-159"],
+        "these only look: `command -v`, `jq -f`, `sum`, `cksum`, `uniq` without a second file, `join`, `zcat`",
+        &["allow1-079", "ro-012", "ro-077", "ro-139", "ro-158", "ro-159"],
     ),
     (
         "allow",

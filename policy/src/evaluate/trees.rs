@@ -103,7 +103,7 @@ const READERS: &[Reader] = &[
     reader("zip", "rR", &["--recurse-paths", "--recurse-patterns"]),
 ];
 /// Programs that give a folder to a container: `-v FOLDER:…`, `--mount src=FOLDER`, `cp FOLDER`, `build FOLDER`.
-const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
+const CONTAINERS: &[&str] = &["buildah", "docker", "nerdctl", "podman"];
 /// Programs that are in no table of files, and pack or show whatever folders they are given.
 const PACKERS: &[&str] = &[
     "7z",
@@ -152,7 +152,7 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
         Some(program) if PACKERS.contains(&program) => {
             literals(command).filter(|word| !word.starts_with('-')).collect()
         }
-        Some("git") if git_reads_untracked(command) => vec!["."],
+        Some("git") if git_reads_untracked(command) => compared(command).unwrap_or_else(|| vec!["."]),
         Some("git") => added_by_force(command),
         Some(_) if acts::sends_folders(command) => literals(command)
             .filter(|word| !word.starts_with('-') && !word.contains(':'))
@@ -226,6 +226,31 @@ pub(super) fn git_reads_untracked(command: &Command) -> bool {
     words.next().is_some() && words.any(|word| matches!(word, "--untracked" | "--no-index"))
 }
 
+/// The two files or folders that `git diff --no-index` compares, wherever they lie.
+fn compared(command: &Command) -> Option<Vec<&str>> {
+    let (verb, rest) = acts::git_verb(command)?;
+    let words: Vec<&str> = rest.iter().map(Word::literal).collect::<Option<_>>()?;
+    let (options, operands): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
+    // The value of an option that is not known would count as one of the two.
+    let plain = |option: &&str| {
+        matches!(
+            *option,
+            "--no-index"
+                | "--"
+                | "-w"
+                | "-b"
+                | "--stat"
+                | "--quiet"
+                | "--name-only"
+                | "--word-diff"
+                | "--no-color"
+                | "--color"
+        )
+    };
+    (verb == "diff" && operands.len() == 2 && options.contains(&"--no-index") && options.iter().all(plain))
+        .then_some(operands)
+}
+
 /// Folders that `git add --force` puts into the index, with what is ignored there.
 fn added_by_force(command: &Command) -> Vec<&str> {
     let Some((_, rest)) = acts::git_verb(command).filter(|(verb, _)| matches!(*verb, "add" | "stage")) else {
@@ -277,8 +302,12 @@ fn given_to_container(command: &Command) -> Vec<&str> {
         Word::Literal(_) => false,
     });
     out.extend(here.then_some("."));
-    let verb = words.iter().find(|word| !word.starts_with('-')).copied();
-    if matches!(verb, Some("build" | "cp")) {
+    // `docker buildx build .`, `docker image build .`
+    let verb = words.iter().filter(|word| !word.starts_with('-')).take(2).copied();
+    let verb = verb
+        .into_iter()
+        .find(|verb| matches!(*verb, "build" | "bud" | "b" | "cp"));
+    if verb.is_some() {
         let operands = words.iter().skip_while(|word| Some(**word) != verb).skip(1);
         out.extend(operands.filter(|word| !word.starts_with('-') && !word.contains(':')));
     }
@@ -344,7 +373,11 @@ struct ToldApart {
 /// `--`, or the value of another option, tells nothing.
 fn told_apart(command: &Command) -> ToldApart {
     let mut told = ToldApart::default();
-    if !reader_of(command).is_some_and(|reader| reader.as_grep) {
+    let reader = reader_of(command);
+    if let Some(reader) = reader.filter(|reader| !reader.globs.is_empty()) {
+        told.only = only_taken(reader, command).unwrap_or_default();
+    }
+    if !reader.is_some_and(|reader| reader.as_grep) {
         return told;
     }
     for (name, value) in shell::given("grep", &command.words) {
@@ -368,6 +401,32 @@ fn told_apart(command: &Command) -> ToldApart {
         told.only.clear();
     }
     told
+}
+
+/// The only names of files that a search takes, where it is told so by patterns of names alone: `rg -g '*.ts'`. What it is told to
+/// leave out leaves fewer of them.
+fn only_taken(reader: &Reader, command: &Command) -> Option<Vec<Vec<Token>>> {
+    let given = shell::given(reader.program, &command.words);
+    let mut only = Vec::new();
+    for (name, value) in given {
+        if !reader.globs.contains(&name.as_str()) {
+            // In whichever letters.
+            if name == "--glob-case-insensitive" {
+                return None;
+            }
+            continue;
+        }
+        let value = value?;
+        if value.starts_with('!') {
+            continue;
+        }
+        let plain = !value.is_empty() && !value.contains(['/', '{', '[', '\\']) && !value.contains("**");
+        match plain::parse(&value).as_slice() {
+            [plain::Segment::One(tokens)] if plain && name != "--iglob" => only.push(tokens.clone()),
+            _ => return None,
+        }
+    }
+    Some(only)
 }
 
 /// The patterns of a search that takes what they fit, be it hidden or not; `None` stands for one that is not known.
@@ -487,7 +546,10 @@ impl World<'_> {
     /// that a `**` may stand for, and the host said which names stand below. A pattern that names what the rule is
     /// about seeks it, whether it is there by now or not.
     pub(super) fn holds_nothing_for(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
-        if plain::is_of_git(pattern) || self.is_sought(id, folder, pattern) {
+        if plain::is_of_git(pattern) {
+            return self.tracks_nothing_for(id, folder, pattern);
+        }
+        if self.is_sought(id, folder, pattern) {
             return false;
         }
         let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
@@ -496,13 +558,32 @@ impl World<'_> {
         };
         // What expands to nothing by now looks for what may come.
         let last = plain::parse(pattern).pop();
-        let some = tree.files.iter().any(|name| {
+        let some = tree.files.iter().chain(&tree.folders).any(|name| {
             let own: Vec<Token> = name.chars().map(Token::Char).collect();
             matches!(&last, Some(plain::Segment::One(tokens)) if plain::segment_meets(&own, tokens))
         });
         let mut steps = 0;
         let has_pattern = self.path_rule(id).is_some();
         some && has_pattern && !self.can_cover_below(id, folder, &mut Names::all(Some(tree), &mut steps))
+    }
+
+    /// Whether a pathspec of git whose `*` may begin with a dot (`.*.ts` of `*.ts`) stands for nothing that a deny or ask covers,
+    /// as far as the host sees: no such name lies there, and the pathspec says none. What git kept of older times it shows
+    /// without a pathspec, too.
+    fn tracks_nothing_for(&self, id: RuleId, folder: &AbsPath, pattern: &str) -> bool {
+        let tree = self.request.facts.trees.get(folder).filter(|tree| tree.complete);
+        let written = plain::written(pattern);
+        let said = [written.replace('*', ""), written.replace('*', "\u{1}")];
+        let sought = said.iter().any(|pattern| self.deny_meets(id, folder, pattern));
+        let hides = written.rsplit('/').next().is_some_and(|name| name.starts_with(".*"));
+        let Some(plain::Segment::One(last)) = plain::parse(pattern).pop().filter(|_| hides && tree.is_some()) else {
+            return false;
+        };
+        let mut steps = 0;
+        let has_pattern = self.path_rule(id).is_some();
+        let mut names = Names::all(tree, &mut steps);
+        names.take_only(vec![last]);
+        !sought && has_pattern && !self.can_cover_below(id, folder, &mut names)
     }
 
     /// Whether a rule is met by what a pattern says, and not only by folders that it leaves open.
@@ -514,10 +595,12 @@ impl World<'_> {
         let Some((last, folders)) = names.split_last() else {
             return true;
         };
+        // A `*` alone leaves its folder open, as `**` does.
+        let folders = folders.iter().map(|name| if *name == "*" { UNNAMED } else { *name });
         let base = folder.as_str().trim_end_matches('/');
         let closed = [base]
             .into_iter()
-            .chain(folders.iter().copied())
+            .chain(folders)
             .chain([*last])
             .collect::<Vec<_>>()
             .join("/");

@@ -6,7 +6,7 @@ use super::{
     CommandClass, Word,
     escapes::escape,
     git,
-    options::{self, Parsed},
+    options::{self, Attached, Parsed},
     own,
     programs::{self, Kind, Known},
     reader, scripts, sed, settings, shows, wrappers,
@@ -92,7 +92,25 @@ fn plain_globals(known: Known, arguments: &[Word]) -> bool {
 
 /// Builtins that only steer the script, or set what only the script itself can see.
 fn steers(name: &str, arguments: &[Word]) -> bool {
-    let Some(texts) = arguments.iter().map(Word::literal).collect::<Option<Vec<_>>>() else {
+    // The words of an array in a declaration are only put away: `declare -a x=(a b)`.
+    let array = |source: &str| {
+        source.split_once("=(").is_some_and(|(name, _)| reader::is_name(name))
+            && source.ends_with(')')
+            && !source.contains(['$', '`', '<', '>', '~', '*', '?', '{'])
+    };
+    let text = |word: &'_ Word| match word {
+        Word::Dynamic { source, .. }
+            if matches!(name, "declare" | "typeset" | "local" | "readonly") && array(source) =>
+        {
+            Some(source.as_str().to_owned())
+        }
+        word => word.literal().map(str::to_owned),
+    };
+    let owned = arguments.iter().map(text).collect::<Option<Vec<String>>>();
+    let Some(texts) = owned
+        .as_ref()
+        .map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>())
+    else {
         return name == ":";
     };
     let plain = || texts.iter().all(|text| reader::is_name(text.trim_start_matches('-')));
@@ -146,13 +164,65 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
             let (options, names): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with('-'));
             let kinds =
                 |text: &&str| text.len() > 1 && text.chars().skip(1).all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g'));
-            !names.is_empty() && options.iter().all(kinds) && names.iter().all(|name| is_own_name(name))
+            !names.is_empty() && options.iter().all(kinds) && names.iter().all(|name| declares(name))
         }
-        "read" => texts
-            .iter()
-            .all(|text| matches!(*text, "-r" | "-s" | "-rs" | "-sr") || reader::is_name(text)),
+        // Of bash alone; `-p` shows what there is, and `-f` and `-x` are about functions and programs.
+        "readonly" => {
+            let (options, names): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with('-'));
+            !names.is_empty()
+                && options.iter().all(|text| matches!(*text, "-a" | "-A"))
+                && names.iter().all(|name| declares(name))
+        }
+        "read" => {
+            named_behind(&texts, "rs", "adNntup").is_some_and(|names| names.iter().all(|name| reader::is_name(name)))
+        }
+        // `-C` runs a command for each line.
+        "mapfile" | "readarray" => named_behind(&texts, "t", "dnOsu")
+            .is_some_and(|names| names.len() <= 1 && names.iter().all(|name| is_own_name(name))),
         _ => false,
     }
+}
+
+/// The words of a builtin that are no options, if it is given none but these letters; `valued` are those whose value is the next
+/// word. An array is a name as the others are.
+fn named_behind<'t>(texts: &[&'t str], flags: &str, valued: &str) -> Option<Vec<&'t str>> {
+    let mut names = Vec::new();
+    let mut texts = texts.iter();
+    while let Some(text) = texts.next() {
+        let Some(letters) = text.strip_prefix('-').filter(|_| names.is_empty()) else {
+            names.push(*text);
+            continue;
+        };
+        let last = letters.chars().next_back()?;
+        let before = letters.strip_suffix(last)?;
+        if !before.chars().all(|c| flags.contains(c)) {
+            return None;
+        }
+        if valued.contains(last) {
+            let value = texts.next()?;
+            // What is read goes into the array.
+            if last == 'a' {
+                names.push(*value);
+                if texts.next().is_some() {
+                    return None;
+                }
+            }
+        } else if !flags.contains(last) {
+            return None;
+        }
+    }
+    Some(names)
+}
+
+/// Whether a word declares a variable of the script's own, with a value or without one.
+fn declares(word: &str) -> bool {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (word, None),
+    };
+    // The text of an array is read again.
+    let text = |value: &str| !value.starts_with('(') || !value.contains(['$', '`']);
+    is_own_name(name) && value.is_none_or(text)
 }
 
 fn is_number(text: &str) -> bool {
@@ -279,17 +349,34 @@ fn only_looks(name: &str, arguments: &[Word], parsed: &Parsed) -> bool {
                     && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
         }),
         "uniq" | "guniq" => parsed.operands.len() <= 1,
-        // A second operand is written, `-r` writes what it reads. Letters are not joined: only whole options are known.
+        // A second operand is written, `-r` writes what it reads. Letters are not joined: only whole options are known. Behind
+        // the operand it takes none.
         "xxd" => {
-            let (options, others): (Vec<_>, Vec<_>) = texts.iter().partition(|text| text.starts_with('-'));
-            let known = |text: &&&str| matches!(**text, "-p" | "-ps" | "-u" | "-b" | "-e" | "-i" | "-a" | "-E");
-            others.len() <= 1 && options.iter().all(known) && arguments.len() == texts.len()
+            let known = |found: &options::Found| match (found.name.as_str(), &found.value) {
+                ("-p" | "-ps" | "-u" | "-b" | "-e" | "-i" | "-a" | "-E", Attached::Nothing) => true,
+                ("-c" | "-g" | "-l" | "-o" | "-s", Attached::Word(at)) => {
+                    texts.get(*at).is_some_and(|value| is_place(value))
+                }
+                _ => false,
+            };
+            let last = match parsed.operands.as_slice() {
+                [] => true,
+                [one] => one + 1 == arguments.len(),
+                _ => false,
+            };
+            last && parsed.options.iter().all(known) && arguments.len() == texts.len() && !texts.contains(&"--")
         }
         "fd" | "fdfind" => true,
         "node" | "nodejs" => matches!(texts.as_slice(), ["-v" | "--version"]),
         "python3" => matches!(texts.as_slice(), ["--version"]),
         _ => false,
     }
+}
+
+/// A place in a file, or a length: `64`, `0x10`, `-16`, `+4`.
+fn is_place(text: &str) -> bool {
+    let digits = text.trim_start_matches(['-', '+']);
+    !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit() || c == 'x')
 }
 
 /// Options of sed that change how it reads and prints, and no file.

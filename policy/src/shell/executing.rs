@@ -398,12 +398,32 @@ fn outside_container<'w>(name: &str, words: &'w [Word]) -> &'w [Word] {
     own.and_then(|program| words.get(..program)).unwrap_or(words)
 }
 
+/// The words of `npx` up to the tool: what stands behind it is the tool's, which is looked at by itself. An option that is not
+/// known may take the word for its value.
+fn before_tool<'w>(name: &str, words: &'w [Word]) -> &'w [Word] {
+    const SWITCHES: &[&str] = &["-y", "--yes", "--no", "--no-install", "-q", "--quiet", "-s", "--silent"];
+    if name != "npx" {
+        return words;
+    }
+    let switches = words
+        .iter()
+        .skip(1)
+        .take_while(|word| word.literal().is_some_and(|text| SWITCHES.contains(&text)))
+        .count();
+    let tool = words.get(switches + 1).and_then(Word::literal);
+    match tool.filter(|text| !text.starts_with('-')) {
+        Some(_) => words.get(..switches + 2).unwrap_or(words),
+        None => words,
+    }
+}
+
 fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let all = words;
     let (name, from) = behind_module(all)?;
     let program = PROGRAMS.find(name)?;
     // Options behind the image belong to what runs in the container.
     let all = outside_container(name, all);
+    let all = before_tool(name, all);
     // What stands behind `--` is for the script or test. A word that is only known at run time is no option here.
     let words: Vec<String> = all
         .iter()
@@ -454,6 +474,8 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
             return Some(option);
         }
     }
+    // A word behind `--` may still be the value of what stands in front of it.
+    let ends_early = words.len() + from < all.len();
     // Letters that are joined: `make -Bf-`. Which of them takes a value is for the table of programs.
     let joined = joined(name, all.get(from..).unwrap_or_default());
     words.iter().enumerate().find_map(|(at, word)| {
@@ -476,7 +498,11 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
             });
         runs.or_else(|| {
             let mut here = program.here.iter().copied();
-            here.find(|option| given(option).is_some_and(|value| !is_below(value)))
+            // Without a value it names nothing: `rollup -c` takes the project's own file.
+            let bare = |option: &str| words.last().is_some_and(|last| last == option) && !ends_early;
+            here.find(|option| {
+                given(option).is_some_and(|value| !(is_below(value) || value.is_empty() && bare(option)))
+            })
         })
         .or_else(|| {
             let mut input = program.input.iter().copied();
@@ -489,8 +515,19 @@ fn option_among(words: &[Word], inside: &dyn Fn(&str) -> bool) -> Option<&'stati
     })
 }
 
-/// Whether a value is one of those with which nothing runs: by its beginning, or as a whole where a `$` ends the entry.
+/// Whether a value is one of those with which nothing runs: by its beginning, as a whole where a `$` ends the entry, or but
+/// for a version where a `#` does, or for letters and digits where a `%` does.
 fn is_free(free: &str, value: &str) -> bool {
+    if let Some(beginning) = free.strip_suffix('#') {
+        let version = |rest: &str| {
+            rest.starts_with(|c: char| c.is_ascii_digit()) && rest.chars().all(|c| c.is_ascii_digit() || c == '.')
+        };
+        return value.strip_prefix(beginning).is_some_and(version);
+    }
+    if let Some(beginning) = free.strip_suffix('%') {
+        let plain = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric());
+        return value.strip_prefix(beginning).is_some_and(plain);
+    }
     match free.strip_suffix('$') {
         Some(whole) => value.strip_prefix(':').unwrap_or(value) == whole,
         None => value.starts_with(free),
@@ -583,7 +620,9 @@ mod tests {
             ("eslint src", None),
             ("eslint -c eslint.ci.js src", None),
             ("eslint -c ~/x.js src", Some("-c")),
-            ("eslint -c", Some("-c")),
+            ("eslint -c", None),
+            ("rollup -c", None),
+            ("eslint -c -- x", Some("-c")),
             ("rspec -r./x", Some("-r")),
             ("jest -c jest.ci.js", None),
             ("make -f -", Some("-f")),

@@ -8,12 +8,12 @@ mod special;
 pub(crate) use git::Pathspec;
 
 use super::{
-    Access, Assignment, FileAccess, Word, escapes, executing,
+    Access, Assignment, FileAccess, Word, class, escapes, executing,
     expand::{Field, State},
     options::{self, Attached, Parsed},
     programs::{self, Known, Program, Shape},
     targets::Files,
-    variables,
+    variables, wrappers,
 };
 
 /// Files and hosts of a command.
@@ -119,10 +119,12 @@ impl<'a> Call<'a> {
                 self.program(verb);
             }
             Some((verb, from)) => {
+                let end = self.end_here();
                 self.arguments = all.get(..from).unwrap_or_default();
                 self.parsed = parse(self.arguments, known.program);
                 self.option_values(known.program);
-                self.arguments = all.get(from..).unwrap_or_default();
+                // What runs in a container has options of its own.
+                self.arguments = all.get(from..end).unwrap_or_default();
                 self.parsed = parse(self.arguments, verb);
                 self.program(verb);
             }
@@ -143,6 +145,18 @@ impl<'a> Call<'a> {
         for file in known.last().changes {
             self.files.name(file, Access::Write);
         }
+    }
+
+    /// How many of the arguments are about this machine: of `docker compose exec web rm -rf x`, those before `rm`.
+    fn end_here(&self) -> usize {
+        if !wrappers::can_wrap(self.name) {
+            return self.arguments.len();
+        }
+        let program = std::iter::once(Word::Literal(self.name.to_owned()));
+        let words: Vec<Word> = program
+            .chain(self.arguments.iter().map(|field| field.word.clone()))
+            .collect();
+        class::words_here(&words).len().saturating_sub(1)
     }
 
     /// Files and hosts that are values of options.

@@ -479,7 +479,7 @@ pub(super) fn only_looks(words: &[Word]) -> bool {
         matches!(
             *option,
             "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "-C"
-        )
+        ) || (*option == "-c" && only_harmless_settings(words, &split))
     };
     let folders = split.globals.iter().filter(|option| **option == "-C").count();
     if !split.globals.iter().all(plain) || folders > 1 || escape(words).is_some() {

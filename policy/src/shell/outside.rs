@@ -84,6 +84,8 @@ pub(super) fn named(
         found: Vec::new(),
     };
     let mut before: Option<&str> = None;
+    let labels = special.any(|entry| entry.labels);
+    let mut ended = false;
     let pattern = pattern_of_grep(name, &special, &own);
     for (at, field) in arguments.iter().enumerate() {
         if pattern == Some(at) {
@@ -96,6 +98,11 @@ pub(super) fn named(
         }
         let option =
             before.filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--" && !word.contains('='));
+        ended |= field.text() == Some("--");
+        if labels && !ended && field.text().is_some_and(is_label) {
+            before = field.text();
+            continue;
+        }
         // `1 / 2`
         let behind = arguments.get(at + 1).and_then(Field::text);
         if field.text() == Some("/") && before.is_some_and(is_term) && behind.is_some_and(is_term) {
@@ -117,6 +124,18 @@ pub(super) fn named(
 fn may_name_a_file(field: &Field) -> bool {
     let signs = |text: &str| text.starts_with('-') || text.contains(['/', '~']) || text.contains("..");
     !field.exact || field.candidates.iter().flatten().any(|text| signs(&text.text))
+}
+
+/// Whether a word names targets of a build: `//...`, `//a:b`, `-//x/...`, `@own//a`.
+fn is_label(text: &str) -> bool {
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let repository = |name: &str| name.starts_with('@') && !name.contains('/');
+    match text.split_once("//") {
+        Some((name, path)) => {
+            (name.is_empty() || repository(name)) && !path.starts_with('/') && !path.split('/').any(|name| name == "..")
+        }
+        None => false,
+    }
 }
 
 /// The program that a runner is given, where it lies outside or may: `uv run ../x.py`, `npx file:../x`, `npx ..`.

@@ -232,6 +232,8 @@ pub(super) fn awk(program: &str) -> Reading {
                 reach |= !or;
                 Before::Nothing
             }
+            // A stream that keeps nothing.
+            '>' if printing && depth <= print_depth && awk_stream(&mut reader) => Before::Unsure,
             // A file behind `print`, unless it stands in parentheses of its own.
             '>' if printing && depth <= print_depth => {
                 reach = true;
@@ -294,6 +296,23 @@ fn awk_text(reader: &mut Reader<'_>) -> Option<()> {
     }
 }
 
+/// Streams that may stand behind `>`.
+const AWK_STREAMS: &[&str] = &["/dev/stderr", "/dev/stdout"];
+
+/// Reads on over the name of a stream, if nothing else stands behind `>`: what follows it would be put behind the name.
+fn awk_stream(reader: &mut Reader<'_>) -> bool {
+    let rest = reader.rest.trim_start_matches('>').trim_start_matches([' ', '\t']);
+    let behind = AWK_STREAMS.iter().find_map(|name| {
+        let rest = rest.strip_prefix('"')?.strip_prefix(name)?.strip_prefix('"')?;
+        let rest = rest.trim_start_matches([' ', '\t']);
+        (rest.is_empty() || rest.starts_with(['}', ';'])).then_some(rest)
+    });
+    if let Some(behind) = behind {
+        reader.rest = behind;
+    }
+    behind.is_some()
+}
+
 /// What an awk program runs or writes: a pipe, `system`, a file behind `>`.
 pub(super) fn awk_escape(program: &str) -> Option<String> {
     // A slash that may begin a pattern or divide: a quote behind it hides what follows from a reader that guesses wrong.
@@ -309,7 +328,16 @@ pub(super) fn awk_escape(program: &str) -> Option<String> {
     let mut escaped = false;
     let mut pattern = false;
     let mut bare = String::new();
+    // Where the last text begins, and what of `bare` stays if it is a stream and nothing else stands behind `>`.
+    let mut text = String::new();
+    let mut stream: Option<usize> = None;
     for c in program.chars() {
+        if let Some(end) = stream.filter(|_| !matches!(c, ' ' | '\t')) {
+            if matches!(c, '}' | ';') {
+                bare.truncate(end);
+            }
+            stream = None;
+        }
         if pattern && !escaped && c != '\\' {
             pattern = c != '/';
             bare.push('_');
@@ -320,8 +348,15 @@ pub(super) fn awk_escape(program: &str) -> Option<String> {
             escaped = true;
         } else if c == '"' {
             quote = !quote;
+            if !quote && AWK_STREAMS.contains(&text.as_str()) {
+                let before = bare.trim_end_matches(['_']).strip_suffix('"').unwrap_or_default();
+                let before = before.trim_end_matches([' ', '\t']);
+                stream = before.ends_with('>').then(|| before.trim_end_matches('>').len());
+            }
+            text.clear();
             bare.push('"');
         } else if quote {
+            text.push(c);
             bare.push('_');
         } else if c == '/'
             && bare.trim_end().is_empty()
@@ -335,6 +370,9 @@ pub(super) fn awk_escape(program: &str) -> Option<String> {
         } else {
             bare.push(c);
         }
+    }
+    if let Some(end) = stream {
+        bare.truncate(end);
     }
     let without_or = bare.replace("||", "  ");
     if without_or.contains('|') {

@@ -36,8 +36,7 @@ impl<'a> Files<'a> {
 
     fn push_through(&mut self, target: FileTarget, access: Access, through: Option<Vec<AbsPath>>) {
         // On another machine a rule on our files says nothing; but who deletes `/` there means it no more than here.
-        let kept =
-            access == Access::DeleteTree && matches!(&target, FileTarget::Path(path) if path.segments().count() <= 2);
+        let kept = access == Access::DeleteTree && matches!(&target, FileTarget::Path(path) if is_all_there(path));
         if self.state.remote && !kept {
             return;
         }
@@ -271,4 +270,19 @@ fn unescaped(segment: &str) -> String {
         }
     }
     text
+}
+
+/// Whether deleting a folder takes more along than anybody means, on whichever machine: `/`, what lies directly below it, and
+/// what the system or people keep one level further down.
+fn is_all_there(path: &AbsPath) -> bool {
+    const SYSTEM: &[&str] = &[
+        "Users", "bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "sbin", "sys", "usr", "var",
+    ];
+    let mut segments = path.segments();
+    let first = segments.next();
+    match segments.count() {
+        0 => true,
+        1 => first.is_some_and(|first| SYSTEM.contains(&first)),
+        _ => false,
+    }
 }

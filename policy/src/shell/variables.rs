@@ -3,9 +3,13 @@
 //! Everything between the two is neither: an allow rule for a command does not cover it with such an assignment, a deny
 //! rule does.
 
+mod switches;
+
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+
+use switches::{Switches, only_switches};
 
 use super::{
     Access, Word,
@@ -33,6 +37,8 @@ enum Use {
     Read,
     /// It puts there what it makes.
     Written,
+    /// It loads what has that name, which is no folder: `app.settings`.
+    Module,
 }
 
 #[derive(Deserialize)]
@@ -46,6 +52,9 @@ struct Raw {
     /// Words that a value may consist of and be harmless; `+` joins two that belong together.
     #[serde(default)]
     harmless_words: String,
+    /// Letters that part these words, beside blanks.
+    #[serde(default)]
+    parted: String,
     /// Programs that run the project's own code anyway: for them a folder below the working directory is harmless.
     #[serde(default)]
     below_for: String,
@@ -63,6 +72,20 @@ struct Raw {
 #[serde(deny_unknown_fields)]
 struct Raws {
     variable: Vec<Raw>,
+    switches: RawSwitches,
+}
+
+/// How names and values of variables that only switch something look.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSwitches {
+    values: String,
+    not: String,
+    worded: String,
+    weighty: String,
+    data: String,
+    #[expect(dead_code, reason = "a remark for readers of the file")]
+    why: String,
 }
 
 const FILE: &str = include_str!("../../data/variables.toml");
@@ -71,6 +94,7 @@ const FILE: &str = include_str!("../../data/variables.toml");
 struct Tame {
     whole: &'static [&'static str],
     words: &'static [&'static str],
+    parted: &'static str,
     below_for: &'static [&'static str],
     folder: Option<Use>,
     removed_by: &'static [&'static str],
@@ -86,6 +110,7 @@ struct Table {
     tame: ByName<Tame>,
     /// The longest beginning, in bytes.
     longest: usize,
+    switches: Switches,
 }
 
 static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
@@ -96,6 +121,7 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
         let values: &'static Tame = data::keep(Tame {
             whole: data::words(&raw.harmless_as),
             words: data::words(&raw.harmless_words),
+            parted: data::keep_text(&raw.parted),
             below_for: data::words(&raw.below_for),
             folder: raw.folder,
             removed_by: data::words(&raw.removed_by),
@@ -122,13 +148,25 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
         endings,
         tame: ByName::new(tame),
         longest,
+        switches: Switches {
+            values: data::words(&raws.switches.values),
+            not: data::words(&raws.switches.not),
+            worded: data::words(&raws.switches.worded),
+            weighty: data::words(&raws.switches.weighty),
+            data: data::words(&raws.switches.data),
+        },
     }
 });
 
 fn effect(name: &str) -> Effect {
+    listed(name).unwrap_or(Effect::Neither)
+}
+
+/// What the entries say of a name; `None` if there is none for it.
+fn listed(name: &str) -> Option<Effect> {
     let table = &*VARIABLES;
     if let Some(effect) = table.exact.find(name) {
-        return *effect;
+        return Some(*effect);
     }
     // The longest beginning counts.
     let lengths = (1..=name.len().min(table.longest)).rev();
@@ -141,7 +179,6 @@ fn effect(name: &str) -> Effect {
                 .find(|(ending, _)| name.ends_with(ending))
                 .map(|(_, effect)| *effect)
         })
-        .unwrap_or(Effect::Neither)
 }
 
 /// Whether setting it changes which program runs, or what a program loads or runs.
@@ -177,8 +214,8 @@ pub(super) fn is_harmless_as(setting: &Setting<'_>) -> bool {
         return false;
     };
     is_harmless(setting.name)
-        || tame
-            .is_some_and(|tame| tame.whole.iter().any(|form| is_of_form(form, value)) || consists_of(tame.words, value))
+        || only_switches(setting.name, value)
+        || tame.is_some_and(|tame| tame.whole.iter().any(|form| is_of_form(form, value)) || consists_of(tame, value))
 }
 
 fn is_lent(tame: &Tame, words: &[Word], runs_nothing: bool) -> bool {
@@ -196,11 +233,12 @@ pub(super) fn folder_access(name: &str, value: Option<&str>, words: &[Word]) -> 
     // A word that is not certain may be any subcommand.
     let removes = |word: &Word| word.literal().is_none_or(|word| tame.removed_by.contains(&word));
     let mut verbs = words.iter().skip(1).take(MOST_VERB_WORDS);
-    Some(match uses {
-        Use::Read => Access::Read,
-        Use::Written if !tame.removed_by.is_empty() && verbs.any(removes) => Access::DeleteTree,
-        Use::Written => Access::Write,
-    })
+    match uses {
+        Use::Read => Some(Access::Read),
+        Use::Written if !tame.removed_by.is_empty() && verbs.any(removes) => Some(Access::DeleteTree),
+        Use::Written => Some(Access::Write),
+        Use::Module => None,
+    }
 }
 
 /// Whether a variable can lend folders of the project to a program.
@@ -208,10 +246,10 @@ pub(super) fn lends(name: &str) -> bool {
     VARIABLES.tame.find(name).is_some_and(|tame| tame.folder.is_some())
 }
 
-/// Whether a variable names folders in which the program looks for code.
+/// Whether a variable names folders in which the program looks for code, or code that it loads.
 pub(super) fn is_search_path(name: &str) -> bool {
     let tame = VARIABLES.tame.find(name);
-    tame.is_some_and(|tame| tame.folder == Some(Use::Read))
+    tame.is_some_and(|tame| matches!(tame.folder, Some(Use::Read | Use::Module)))
 }
 
 /// Most words in which a subcommand that removes is looked for; behind them any counts as one.
@@ -288,8 +326,10 @@ pub(super) fn is_of_form(form: &str, text: &str) -> bool {
 }
 
 /// Whether a value is nothing but words of these forms.
-fn consists_of(forms: &[&str], value: &str) -> bool {
-    let words: Vec<&str> = value.split(' ').filter(|word| !word.is_empty()).collect();
+fn consists_of(tame: &Tame, value: &str) -> bool {
+    let forms = tame.words;
+    let parts = |c: char| c == ' ' || tame.parted.contains(c);
+    let words: Vec<&str> = value.split(parts).filter(|word| !word.is_empty()).collect();
     let mut rest = words.as_slice();
     while let Some((first, behind)) = rest.split_first() {
         let two = behind.first().is_some_and(|second| {
@@ -487,6 +527,44 @@ mod tests {
     }
 
     #[test]
+    fn what_only_switches_is_told_by_name_and_value() {
+        for (name, value) in [
+            ("TESTING", "1"),
+            ("SQLX_OFFLINE", "true"),
+            ("SPRING_PROFILES_ACTIVE", "test"),
+            ("PARALLEL_WORKERS", "4"),
+            ("VITE_API_URL", "http://localhost:3000/v1"),
+            ("TF_VAR_region", "us-east-1"),
+        ] {
+            assert!(harmless(name, Some(value), "x", false), "{name}={value}");
+        }
+        for (name, value) in [
+            ("FOO", "1"),
+            ("FOO", "cat"),
+            ("FOO", ""),
+            ("FOO", "./x"),
+            ("FOO", "a=b"),
+            ("foo", "1"),
+            ("MY_EDITOR", "1"),
+            ("TOOL_PATH", "1"),
+            ("XYZFLAGS", "1"),
+            ("DRY_RUN", "0"),
+            ("FORCE", "1"),
+            ("APP_STAGE_ENV", "production"),
+            ("DEPLOY_ENV", "test"),
+            ("VITE_API_URL", "http://evil.example"),
+            ("VITE_API_URL", "http://localhost@evil.example"),
+            ("VITE_API_URL", "http://localhost:3000@evil.example/"),
+            ("TF_VAR_x", "/etc/passwd"),
+            ("GIT_SOMETHING", "1"),
+            ("GIT_TRACE", "1"),
+            ("LD_X", "1"),
+        ] {
+            assert!(!harmless(name, Some(value), "x", false), "{name}={value}");
+        }
+    }
+
+    #[test]
     fn values_make_a_variable_harmless_only_as_a_whole() {
         for (name, value) in [
             ("PAGER", "cat"),
@@ -498,7 +576,7 @@ mod tests {
             ("LANG", "anything"),
         ] {
             assert!(harmless(name, Some(value), "x", false), "{name}={value}");
-            assert!(!harmless("FOO", Some(value), "x", false) && !harmless("GIT_SSH", Some(value), "x", false));
+            assert!(!harmless("FOO_CMD", Some(value), "x", false) && !harmless("GIT_SSH", Some(value), "x", false));
         }
         for (name, value) in [
             ("PAGER", Some("cat x")),

@@ -65,10 +65,16 @@ impl<'a> Names<'a> {
                 Token::Any | Token::Star => None,
             })
             .collect();
+        // What hides is come across only where it is asked for by a pattern.
+        let (sees_hidden, taken) = (self.sees_hidden, &self.taken);
+        let seen = |name: &str, own: &[Token]| sees_hidden || !name.starts_with('.') || fits_any(own, taken);
         // A folder that is left out is left out with all below; what is taken are files.
         let folder_counts = |own: &[Token]| !meets_any(own, &told.folders);
         let file_counts = |name: &str, own: &[Token]| {
-            !meets_any(own, &told.files) && (told.only.is_empty() || meets_any(own, &told.only)) && !excepted(name)
+            !meets_any(own, &told.files)
+                && (told.only.is_empty() || meets_any(own, &told.only))
+                && seen(name, own)
+                && !excepted(name)
         };
         let Some(tree) = self.tree else {
             return certain.is_none_or(|name| folder_counts(tokens) || (!as_folder && file_counts(&name, tokens)));
@@ -100,17 +106,22 @@ impl<'a> Names<'a> {
 
     /// Whether a pattern of the command takes a hidden name that the tokens cover.
     fn is_taken(&self, tokens: &[Token]) -> bool {
-        let lower = tokens.iter().map(|token| match token {
-            Token::Char(c) => Token::Char(c.to_lowercase().next().unwrap_or(*c)),
-            other => *other,
-        });
-        let lower: Vec<Token> = lower.collect();
-        let fits = |taken: &Option<Vec<Token>>| match taken {
-            Some(pattern) => plain::segment_meets(pattern, &lower),
-            None => true,
-        };
-        self.taken.iter().any(fits)
+        fits_any(tokens, &self.taken)
     }
+}
+
+/// Whether a name fits one of the patterns by which a search takes names, in whichever letters.
+fn fits_any(name: &[Token], taken: &[Option<Vec<Token>>]) -> bool {
+    let lower = name.iter().map(|token| match token {
+        Token::Char(c) => Token::Char(c.to_lowercase().next().unwrap_or(*c)),
+        other => *other,
+    });
+    let lower: Vec<Token> = lower.collect();
+    let fits = |taken: &Option<Vec<Token>>| match taken {
+        Some(pattern) => plain::segment_meets(pattern, &lower),
+        None => true,
+    };
+    taken.iter().any(fits)
 }
 
 /// Whether a name fits one of some patterns of a program, whose wildcards match a dot at the beginning, too.

@@ -145,6 +145,8 @@ impl Call<'_> {
             "ls-files" => ("xX", ""),
             "difftool" => ("xtGSLU", "CMBO"),
             "checkout-index" => ("", ""),
+            // The name that is left alone is no operand: all else goes.
+            "clean" => ("e", ""),
             _ => ("mCcFbGLUo", "S"),
         };
         let spec = options::Spec {
@@ -195,7 +197,12 @@ impl Call<'_> {
         // Names from a file, or from the input.
         for value in parsed.values(&["--pathspec-from-file"]) {
             self.git_value(value, arguments, Access::Read);
-            self.files.unknown(FROM_A_LIST, Access::Read);
+            let access = match verb {
+                "rm" if !parsed.has(&["--cached"]) => Access::DeleteTree,
+                "checkout" | "restore" => Access::Write,
+                _ => Access::Read,
+            };
+            self.files.unknown(FROM_A_LIST, access);
         }
         // Cut short, but not to `--stdin`, which is the text itself.
         let paths = |name: &str| name.len() > "--stdin".len() && "--stdin-paths".starts_with(name);
@@ -399,7 +406,9 @@ impl Call<'_> {
                 }
             }
             "clean" if !parsed.has(&["-n", "--dry-run"]) => {
-                if operands.is_empty() {
+                // `:/` is all of the work tree.
+                let magic = |field: &&Field| field.text().is_none_or(|text| text.starts_with(':'));
+                if operands.is_empty() || operands.iter().any(magic) {
                     self.files.here(Access::DeleteTree);
                 }
                 operands.iter().for_each(|field| self.file(field, Access::DeleteTree));

@@ -43,6 +43,8 @@ pub(super) struct RawProgram {
     #[serde(default)]
     pub(super) colon: bool,
     #[serde(default)]
+    pub(super) labels: bool,
+    #[serde(default)]
     pub(super) settings: bool,
     #[serde(default)]
     pub(super) keys: String,
@@ -72,6 +74,8 @@ pub(super) struct Special {
     pub(super) verbs: &'static [&'static str],
     pub(super) known: bool,
     pub(super) colon: bool,
+    /// An operand that begins with two slashes is a target of a build.
+    pub(super) labels: bool,
     pub(super) settings: bool,
     pub(super) keys: &'static [&'static str],
     texts: &'static [&'static str],
@@ -117,6 +121,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
             verbs: data::words(&raw.verbs),
             known: raw.known,
             colon: raw.colon,
+            labels: raw.labels,
             settings: raw.settings,
             keys: data::words(&raw.keys),
             texts: data::words(&raw.texts),

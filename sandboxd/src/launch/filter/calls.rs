@@ -156,9 +156,12 @@ pub(super) const REFUSED_ALONE: &[Listed] = &[
     not_permitted("listen", 50, Some(201)),
 ];
 
-/// Calls that change a process, by its number: refused for every other than the caller where others can be named. Name, number, the
-/// argument that holds whose it is, and, where another argument says what kind of number that is, that argument and the kind.
-pub(super) const OF_ONESELF: &[(&str, Number, u32, Option<(u32, u32)>)] = &[
+/// A call that changes a process: name, number, the argument that holds whose it is, and, where another argument says what kind of
+/// number that is, that argument and the kind.
+type OfOneself = (&'static str, Number, u32, Option<(u32, u32)>);
+
+/// Calls that change a process, by its number: refused for every other than the caller where others can be named.
+pub(super) const OF_ONESELF: &[OfOneself] = &[
     ("prlimit64", number(302, Some(261)), 0, None),
     ("sched_setaffinity", number(203, Some(122)), 0, None),
     ("sched_setscheduler", number(144, Some(119)), 0, None),
