@@ -16,6 +16,7 @@
 
 mod automatic;
 mod below;
+mod classed;
 mod coded;
 mod commands;
 mod controls;

@@ -249,7 +249,8 @@ fn nobody_outside_is_reached() {
             Some(1),
         ),
         (
-            "perl -e 'defined(shmget(0x504f5254, 100, 01600)) or exit 1'; s=$?; ipcrm -M 0x504f5254; exit $s".to_owned(),
+            "perl -e 'defined(shmget(0x504f5254, 100, 01600)) or exit 1'; s=$?; ipcrm -M 0x504f5254; exit $s"
+                .to_owned(),
             Some(1),
         ),
         (format!("kill -0 {pid}"), None),

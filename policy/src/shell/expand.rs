@@ -10,6 +10,7 @@ mod brackets;
 mod cells;
 mod removal;
 mod state;
+mod sure;
 
 use std::{borrow::Cow, rc::Rc};
 
@@ -29,6 +30,7 @@ pub(super) use cells::lookup;
 pub(super) use state::{Place, State, Text, Value};
 
 use cells::cells;
+use sure::{is_hash, is_number, is_unknown_number, numbers};
 
 /// What a word may be: each candidate a list of words, because an unquoted value is split.
 #[derive(Clone, Debug)]
@@ -621,64 +623,6 @@ fn extend(draft: &mut Draft, choice: &Text, quoted: bool, glob: bool) {
             draft.push(c, wildcard, glob || wildcard);
         }
     }
-}
-
-/// Whether a word holds names of git's objects, and beside them only what makes a revision out of them.
-fn is_hash(cells: &[Cell]) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '^' | '~' | '-');
-    let known = |cell: &Cell| match cell {
-        // Quotes add an empty text.
-        Cell::Value { value, .. } => value.hash || (value.exact && value.choices == [Text::plain("")]),
-        Cell::Char { c, .. } => plain(*c),
-        Cell::Glob { .. } | Cell::Process => false,
-    };
-    let first = cells.iter().find_map(|cell| match cell {
-        Cell::Char { c, .. } => Some(*c),
-        _ => None,
-    });
-    // A substitution may give nothing: what stands behind it begins the word then.
-    cells.iter().all(known)
-        && cells
-            .iter()
-            .any(|cell| matches!(cell, Cell::Value { value, .. } if value.hash))
-        && !matches!(first, Some('-' | '~'))
-}
-
-/// Whether a value is a number that is not known.
-fn is_number(value: &Value) -> bool {
-    value.numeric && !value.exact
-}
-
-fn is_unknown_number(cell: &Cell) -> bool {
-    matches!(cell, Cell::Value { value, .. } if is_number(value))
-}
-
-/// The texts that stand for a word of known text and numbers; none if it is another, or holds no number that is not known.
-fn numbers(cells: &[Cell], glob: bool) -> Vec<String> {
-    if glob || !cells.iter().any(is_unknown_number) {
-        return Vec::new();
-    }
-    let mut text = String::new();
-    let mut begins = false;
-    for cell in cells {
-        match cell {
-            Cell::Char { c: '~', .. } if text.is_empty() => return Vec::new(),
-            Cell::Char { c, .. } => text.push(*c),
-            Cell::Value { value, .. } if is_number(value) => {
-                begins |= text.is_empty() && !value.natural;
-                text.push('1');
-            }
-            Cell::Value { value, .. } => match value.choices.as_slice() {
-                [only] if value.exact && !only.glob && !only.text.contains([' ', '\t', '\n', '*', '?', '[']) => {
-                    text.push_str(&only.text);
-                }
-                _ => return Vec::new(),
-            },
-            Cell::Glob { .. } | Cell::Process => return Vec::new(),
-        }
-    }
-    let negative = begins.then(|| format!("-{text}"));
-    std::iter::once(text).chain(negative).collect()
 }
 
 /// Whether unquoted characters make it a pattern over file names.
