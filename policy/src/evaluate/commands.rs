@@ -14,8 +14,8 @@ use crate::{
 };
 
 use super::{
-    below, files::Cover, globs, mentioned::Mention, ourselves, part::Part, rewrites, suggest, texts,
-    ways::Judged, work, world::World,
+    below, files::Cover, globs, mentioned::Mention, ourselves, part::Part, rewrites, suggest, texts, ways::Judged,
+    work, world::World,
 };
 
 /// A judged line.
