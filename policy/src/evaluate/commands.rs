@@ -141,7 +141,9 @@ impl World<'_> {
         let matching = |effect| {
             self.shell_rule(&ids, effect, |pattern| {
                 let in_any_order = || !in_any_order.is_empty() && texts::has_options_of(pattern, command, &spelled);
-                wide.iter().any(|text| pattern.matches(text)) || in_any_order()
+                // A redirection alone has no text; rules for every command are about it.
+                let without_text = wide.is_empty() && pattern.is_everything();
+                without_text || wide.iter().any(|text| pattern.matches(text)) || in_any_order()
             })
         };
         let (own, reach) = if let Some(id) = matching(Effect::Deny) {

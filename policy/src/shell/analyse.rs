@@ -510,6 +510,7 @@ impl Walk<'_> {
             }
         }
         value.hash = hash;
+        value.single = words.is_some() && !select;
         let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
         let given = words.is_some_and(|words| !words.is_empty());
         if given && !select && (numbers || !value.exact && sources.all(printed::prints_number)) {

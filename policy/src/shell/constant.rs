@@ -30,6 +30,7 @@ pub(super) fn output(list: &List, state: &State) -> Value {
         exact: false,
         numeric: number.is_some(),
         natural: number == Some(Number::Natural),
+        single: false,
         hash: super::commits::are_printed(list),
     }
 }

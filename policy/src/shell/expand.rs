@@ -98,6 +98,8 @@ pub(super) struct Field {
     /// It is known but for the digits of numbers: the texts that stand for all it may be, a number with and without a minus where
     /// one begins the word.
     pub(super) numbers: Vec<String>,
+    /// It may become several words that nobody knows: `"$@"`, `$(cat x)`.
+    pub(super) many: bool,
     /// What it stays where its sets match no name; one that has none cannot.
     pub(super) stays: Option<String>,
 }
@@ -114,6 +116,7 @@ impl Field {
             process: false,
             hash: false,
             numbers: Vec::new(),
+            many: false,
             stays: None,
         }
     }
@@ -146,6 +149,7 @@ impl Field {
             process: false,
             hash: false,
             numbers: Vec::new(),
+            many: false,
             stays: None,
         }
     }
@@ -166,9 +170,19 @@ impl Field {
 /// A character of a word, or something that stands for text.
 #[derive(Clone, Debug)]
 enum Cell {
-    Char { c: char, quoted: bool },
-    Value { value: Rc<Value>, quoted: bool },
-    Glob { open: bool },
+    Char {
+        c: char,
+        quoted: bool,
+    },
+    Value {
+        value: Rc<Value>,
+        quoted: bool,
+        /// It may become several words that nobody knows.
+        many: bool,
+    },
+    Glob {
+        open: bool,
+    },
     Process,
 }
 
@@ -205,6 +219,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         process: false,
         hash: false,
         numbers: Vec::new(),
+        many: false,
         stays: None,
     })
 }
@@ -231,6 +246,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             process: false,
             hash: false,
             numbers: Vec::new(),
+            many: false,
             stays: None,
         }]);
     };
@@ -309,7 +325,11 @@ pub(super) fn assigned(
                 c,
                 quoted: quoted || c != '~',
             },
-            Cell::Value { value, .. } => Cell::Value { value, quoted: true },
+            Cell::Value { value, .. } => Cell::Value {
+                value,
+                quoted: true,
+                many: false,
+            },
             other => other,
         })
         .collect();
@@ -324,6 +344,7 @@ pub(super) fn assigned(
         exact: field.exact,
         numeric: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.is_numeric()),
         natural: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.natural),
+        single: false,
         hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };
     let value = if raw.pieces.is_empty() {
@@ -479,6 +500,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         process,
         hash: !glob && is_hash(cells),
         numbers: numbers(cells, glob),
+        many: cells.iter().any(|cell| matches!(cell, Cell::Value { many: true, .. })),
         stays: None,
     }
 }
@@ -520,7 +542,7 @@ impl Spread {
                     self.literal = false;
                     self.drafts.clear();
                 }
-                Cell::Value { value, quoted } => self.value(value, *quoted, glob),
+                Cell::Value { value, quoted, .. } => self.value(value, *quoted, glob),
             }
         }
     }

@@ -195,8 +195,26 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// What stands for a pattern, or for the value of an option, may hold files behind it: `grep "$@"`, `head -n $(cat x)`.
+    fn behind_texts(&mut self, program: &Program) {
+        if matches!(program.shape, Shape::None | Shape::Special | Shape::Hosts) {
+            return;
+        }
+        let texts = matches!(program.shape, Shape::TextThenReads | Shape::TextThenReadsOrHere);
+        let pattern = self.field(0).filter(|_| texts);
+        let values = self.parsed.options.iter().filter_map(|found| match found.value {
+            Attached::Word(at) => self.argument(at),
+            _ => None,
+        });
+        let many: Vec<&Field> = pattern.into_iter().chain(values).filter(|field| field.many).collect();
+        for field in many {
+            self.files.unknown(&field.source, Access::Read);
+        }
+    }
+
     fn program(&mut self, program: &Program) {
         self.option_values(program);
+        self.behind_texts(program);
         match program.shape {
             Shape::None => {}
             Shape::Reads => self.operands_from(0, Access::Read),

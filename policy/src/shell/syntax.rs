@@ -176,7 +176,7 @@ pub(super) struct Parameter {
 /// What is done with the variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// `$x`, `${x}`.
+    /// `$x`, `${x}`, `${x[1]}`.
     Value,
     /// `${x:-w}`, `${x-w}`: the operand may stand for the value.
     Default,

@@ -127,7 +127,8 @@ impl Judge<'_> {
         let wide = texts::wide(command);
         let meets = |effect| {
             self.first_with(effect, |rule| {
-                wide.iter().any(|text| rule.covers_command(text)) || rule.has_its_options(command)
+                let without_text = wide.is_empty() && rule.is_for_every_command();
+                without_text || wide.iter().any(|text| rule.covers_command(text)) || rule.has_its_options(command)
             })
         };
         let literal = |at: usize| command.words.get(at).and_then(Word::literal);

@@ -57,6 +57,17 @@ impl Walk<'_> {
         index: usize,
     ) -> Read<bool> {
         let found = unwrap(wrapper, words, start);
+        // Of what stands for a value of the wrapper's, the second word may be the program: `timeout "${a[@]}" ls`.
+        let own = found.program.unwrap_or(call.fields.len());
+        if call
+            .fields
+            .get(1..own)
+            .unwrap_or_default()
+            .iter()
+            .any(|field| field.many)
+        {
+            self.opaque(&text(&call.fields), OpaqueReason::DynamicProgram);
+        }
         // `command -v x` only looks.
         if wrapper.name == "command" && found.has(&["-v", "-V"]) {
             return Ok(false);
@@ -338,6 +349,7 @@ impl Walk<'_> {
                 exact: false,
                 numeric: false,
                 natural: false,
+                single: false,
                 hash: false,
             });
         }

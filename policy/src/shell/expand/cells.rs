@@ -53,6 +53,7 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
         texts: 1,
     };
     for piece in pieces {
+        let mut many = false;
         let (value, quoted) = match piece {
             Piece::Plain(text) => {
                 weight.literal(text, state.dots)?;
@@ -83,12 +84,15 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
                     .map(|choice| choice.text.len())
                     .sum();
                 weight.budget.spend_text(bytes)?;
-                (value_of(parameter, state, context), parameter.quoted)
+                let value = value_of(parameter, state, context);
+                many = may_be_many(parameter, known, &value);
+                (value, parameter.quoted)
             }
-            Piece::Command { list, quoted, .. } => (
-                constant::place(list, state, context).unwrap_or_else(|| constant::output(list, state)),
-                *quoted,
-            ),
+            Piece::Command { list, quoted, .. } => {
+                let value = constant::place(list, state, context).unwrap_or_else(|| constant::output(list, state));
+                many = !quoted && !value.exact && !value.numeric && !value.hash;
+                (value, *quoted)
+            }
             Piece::Process { .. } => {
                 cells.push(Cell::Process);
                 continue;
@@ -103,9 +107,26 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
         cells.push(Cell::Value {
             value: Rc::new(value),
             quoted,
+            many,
         });
     }
     Ok(cells)
+}
+
+/// Whether a parameter may become several words that nobody knows: all parameters or elements, and what the line gave a variable
+/// and is not known. Variables of the environment count as the one word that people put into them.
+fn may_be_many(parameter: &Parameter, known: Option<&Value>, value: &Value) -> bool {
+    let every = |text: &str| text == "@" || (text == "*" && !parameter.quoted);
+    // `${#a[@]}` is a number.
+    let counts = parameter.operation == Operation::Other;
+    let all = every(&parameter.name) && !counts;
+    let elements = !counts
+        && parameter
+            .index
+            .as_ref()
+            .is_some_and(|index| every(&index.source) || !parameter.quoted);
+    let split = known.is_some() && !parameter.quoted && !value.single;
+    (all || elements || split) && !value.exact && !value.numeric && !value.hash
 }
 
 /// What a variable is, as far as the line and the context say.

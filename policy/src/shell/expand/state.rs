@@ -152,6 +152,7 @@ impl State {
         if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
             value.numeric = numeric && value.is_numeric();
             value.natural = false;
+            value.single = false;
             value.exact = false;
             value.hash = false;
         }
@@ -242,6 +243,8 @@ pub(in crate::shell) struct Value {
     pub(in crate::shell) natural: bool,
     /// Whatever it holds are names of git's objects in hexadecimal digits, with blanks between them, or nothing.
     pub(in crate::shell) hash: bool,
+    /// Whatever it holds is one word: a loop gave it.
+    pub(in crate::shell) single: bool,
 }
 
 /// A text, or a glob.
@@ -292,6 +295,7 @@ impl Value {
             numeric: false,
             natural: false,
             hash: false,
+            single: false,
         }
     }
 
@@ -316,6 +320,7 @@ impl Value {
 
     pub(in crate::shell) fn merge(&mut self, other: &Self) {
         self.natural &= other.natural;
+        self.single &= other.single;
         self.numeric = self.is_numeric() && other.is_numeric();
         self.exact &= other.exact;
         self.hash &= other.hash;

@@ -410,7 +410,7 @@ impl Reader<'_> {
         let operation = if self.sees("}") {
             match (indirect, length, &index) {
                 (true, ..) if !listing => Operation::Evaluates,
-                (false, false, None) => Operation::Value,
+                (false, false, _) => Operation::Value,
                 _ => Operation::Other,
             }
         } else if indirect && (self.eat("@}") || self.eat("*}")) {
