@@ -36,6 +36,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("enableSharedBuildCache", r#"{"enableSharedBuildCache": true}"#),
     ("allowRootOwner", r#"{"allowRootOwner": false}"#),
     ("acceptWithoutLandlock", r#"{"acceptWithoutLandlock": true}"#),
+    ("acceptWithoutNamespaces", r#"{"acceptWithoutNamespaces": true}"#),
     ("allowUnixSockets", r#"{"allowUnixSockets": ["BASE/service"]}"#),
     ("networkMode", r#"{"networkMode": "sandbox_json_only"}"#),
     ("networkMode", r#"{"networkMode": "sandbox_json_plus_defaults"}"#),
