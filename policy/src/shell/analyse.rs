@@ -510,14 +510,22 @@ impl Walk<'_> {
             }
         }
         value.hash = hash;
-        value.single = words.is_some() && !select;
+        // What is quoted is one value with blanks in it.
+        let unquoted = |words: &[RawWord]| words.iter().all(|word| !word.source.contains(['"', '\'', '\\']));
+        value.single = !select && words.is_some_and(unquoted);
         let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
         let given = words.is_some_and(|words| !words.is_empty());
-        if given && !select && (numbers || !value.exact && sources.all(printed::prints_number)) {
+        if given && numbers {
             value = Value {
-                natural,
+                digits: if natural {
+                    expand::Digits::Natural
+                } else {
+                    expand::Digits::Whole
+                },
                 ..Value::number()
             };
+        } else {
+            value.numeric = given && !value.exact && sources.all(printed::prints_number);
         }
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;

@@ -5,7 +5,7 @@
 
 use super::{
     ShellContext, commits,
-    expand::{State, Text, Value},
+    expand::{Digits, State, Text, Value},
     syntax::{Form, List, Node, Piece, RawWord, Redirect, RedirectOperator, Simple},
 };
 
@@ -18,7 +18,9 @@ pub(super) fn output(list: &List, state: &State) -> Value {
         },
         _ => None,
     };
-    let number = prints_number(list).filter(|_| !may_be_another(state));
+    let digits = prints_number(list)
+        .filter(|_| !state.may_be_another())
+        .unwrap_or_default();
     Value {
         choices: text
             .map(|text| Text {
@@ -28,29 +30,15 @@ pub(super) fn output(list: &List, state: &State) -> Value {
             .into_iter()
             .collect(),
         exact: false,
-        numeric: number.is_some(),
-        natural: number == Some(Number::Natural),
+        numeric: digits != Digits::No,
+        digits,
         single: false,
         hash: super::commits::are_printed(list),
     }
 }
 
-/// Whether a program may be another one than its name says: a function, or an alias.
-fn may_be_another(state: &State) -> bool {
-    state.sourced || state.signs.renames || !state.functions.is_empty()
-}
-
-/// Which numbers a substitution prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
-    /// Any.
-    Whole,
-    /// Without a sign.
-    Natural,
-}
-
 /// Whether a substitution prints numbers, in one word or several, or nothing, if its program is the one that its name says.
-fn prints_number(list: &List) -> Option<Number> {
+fn prints_number(list: &List) -> Option<Digits> {
     let [item] = list.0.as_slice() else { return None };
     let [node] = item.first.stages.as_slice() else {
         return None;
@@ -82,14 +70,14 @@ fn prints_number(list: &List) -> Option<Number> {
         })
         .collect();
     match words.unwrap_or_default().as_slice() {
-        ["seq", ends @ ..] if !ends.is_empty() && ends.iter().all(number) => Some(Number::Natural),
+        ["seq", ends @ ..] if !ends.is_empty() && ends.iter().all(number) => Some(Digits::Natural),
         ["seq", ends @ ..] if !ends.is_empty() => {
             let whole = |word: &&str| number(&word.strip_prefix('-').unwrap_or(word));
-            ends.iter().all(whole).then_some(Number::Whole)
+            ends.iter().all(whole).then_some(Digits::Whole)
         }
-        ["wc", "-l" | "-c" | "-w" | "-m"] => reads_a_file().then_some(Number::Natural),
-        ["nproc"] | ["id", "-u" | "-g"] | ["date", "+%s"] => Some(Number::Natural),
-        ["git", "rev-list", "--count", revision] => (!revision.starts_with('-')).then_some(Number::Natural),
+        ["wc", "-l" | "-c" | "-w" | "-m"] => reads_a_file().then_some(Digits::Natural),
+        ["nproc"] | ["id", "-u" | "-g"] | ["date", "+%s"] => Some(Digits::Natural),
+        ["git", "rev-list", "--count", revision] => (!revision.starts_with('-')).then_some(Digits::Natural),
         _ => None,
     }
 }
@@ -107,7 +95,10 @@ pub(super) fn place(list: &List, state: &State, context: &ShellContext) -> Optio
         return None;
     };
     let alone = item.rest.is_empty() && !item.background && !item.first.negated;
-    if !alone || !assignments.is_empty() || !node.redirects.iter().all(commits::drops_messages) || may_be_another(state)
+    if !alone
+        || !assignments.is_empty()
+        || !node.redirects.iter().all(commits::drops_messages)
+        || state.may_be_another()
     {
         return None;
     }

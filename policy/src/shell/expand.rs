@@ -27,7 +27,7 @@ use crate::AbsPath;
 const CANDIDATES: usize = 32;
 
 pub(super) use cells::lookup;
-pub(super) use state::{Place, State, Text, Value};
+pub(super) use state::{Digits, Place, State, Text, Value};
 
 use cells::cells;
 use sure::{is_hash, is_number, is_unknown_number, numbers};
@@ -343,7 +343,7 @@ pub(super) fn assigned(
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
         numeric: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.is_numeric()),
-        natural: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.natural),
+        digits: Digits::No,
         single: false,
         hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };

@@ -80,6 +80,7 @@ struct Raws {
 #[serde(deny_unknown_fields)]
 struct RawSwitches {
     values: String,
+    about: String,
     not: String,
     worded: String,
     weighty: String,
@@ -150,6 +151,7 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
         longest,
         switches: Switches {
             values: data::words(&raws.switches.values),
+            about: data::words(&raws.switches.about),
             not: data::words(&raws.switches.not),
             worded: data::words(&raws.switches.worded),
             weighty: data::words(&raws.switches.weighty),

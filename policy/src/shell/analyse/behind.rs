@@ -346,11 +346,7 @@ impl Walk<'_> {
         {
             known.merge(&Value {
                 choices: vec![choice],
-                exact: false,
-                numeric: false,
-                natural: false,
-                single: false,
-                hash: false,
+                ..Value::default()
             });
         }
         state.set("PARALLEL_ARGUMENT", known, &mut self.budget)?;

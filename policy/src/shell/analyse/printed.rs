@@ -55,9 +55,16 @@ pub(super) fn prints_number(source: &str) -> bool {
     let mut words = last.split_whitespace();
     match words.next() {
         // With the name of a file it prints that, too.
-        Some("wc") => last.contains('<') || words.all(|word| word.starts_with('-')),
+        Some("wc") => {
+            let (own, input) = last.split_once('<').unwrap_or((last, "x"));
+            let letters = |word: &str| {
+                word.strip_prefix('-')
+                    .is_some_and(|rest| rest.chars().all(char::is_alphabetic))
+            };
+            input.split_whitespace().count() == 1 && own.split_whitespace().skip(1).all(letters)
+        }
         Some("nproc") => true,
-        Some("id") => matches!(words.next(), Some("-u" | "-g")),
+        Some("id") => matches!(words.next(), Some("-u" | "-g")) && words.next().is_none(),
         Some("date") => words.next() == Some("+%s"),
         // Of one file: of several it prints the names, too.
         Some("grep") => {

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::{CANDIDATES, Cell, State, Text, Value, removal};
+use super::{CANDIDATES, Cell, Digits, State, Text, Value, removal};
 use crate::shell::{
     ShellContext, constant,
     reader::{Budget, Read},
@@ -90,7 +90,7 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
             }
             Piece::Command { list, quoted, .. } => {
                 let value = constant::place(list, state, context).unwrap_or_else(|| constant::output(list, state));
-                many = !quoted && !value.exact && !value.numeric && !value.hash;
+                many = !quoted && !is_one(&value);
                 (value, *quoted)
             }
             Piece::Process { .. } => {
@@ -125,8 +125,15 @@ fn may_be_many(parameter: &Parameter, known: Option<&Value>, value: &Value) -> b
             .index
             .as_ref()
             .is_some_and(|index| every(&index.source) || !parameter.quoted);
-    let split = known.is_some() && !parameter.quoted && !value.single;
-    (all || elements || split) && !value.exact && !value.numeric && !value.hash
+    let single = value.single && value.choices.iter().all(|choice| !choice.glob);
+    let split = known.is_some() && !parameter.quoted && !single;
+    (all || elements || split) && !is_one(value)
+}
+
+/// Whether a value is known, or is made of digits. The name of a file that a pattern stands for may hold blanks.
+fn is_one(value: &Value) -> bool {
+    let known = value.exact && value.choices.iter().all(|choice| !choice.glob);
+    known || value.digits != Digits::No || value.hash
 }
 
 /// What a variable is, as far as the line and the context say.
@@ -173,7 +180,7 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
         Operation::Default | Operation::Assignment => {
             value.exact = false;
             value.numeric = false;
-            value.natural = false;
+            value.digits = Digits::No;
             value.hash = false;
             value.choices.extend(operand());
         }

@@ -125,7 +125,7 @@ impl State {
         for value in Rc::make_mut(&mut self.variables).values_mut() {
             value.exact = false;
             value.numeric = false;
-            value.natural = false;
+            value.digits = Digits::No;
             value.hash = false;
         }
         Ok(())
@@ -139,6 +139,11 @@ impl State {
         Ok(())
     }
 
+    /// Whether a program may be another one than its name says: a function, or an alias.
+    pub(in crate::shell) fn may_be_another(&self) -> bool {
+        self.sourced || self.signs.renames || !self.functions.is_empty()
+    }
+
     /// The variable may have been assigned again; to a number only, or to anything.
     pub(in crate::shell) fn blur_one(&mut self, name: &str, numeric: bool) {
         if matches!(name, "OLDPWD" | "DIRSTACK") {
@@ -149,9 +154,12 @@ impl State {
             Rc::make_mut(&mut self.variables).insert(name.to_owned(), Value::unknown());
         }
         self.dots |= name == "GLOBIGNORE";
+        let renamed = self.may_be_another();
         if let Some(value) = Rc::make_mut(&mut self.variables).get_mut(name) {
+            // What is assigned may be printed by what is no longer the program of its name.
+            let sure = numeric && !renamed && value.sure_digits() != Digits::No;
+            value.digits = if sure { Digits::Whole } else { Digits::No };
             value.numeric = numeric && value.is_numeric();
-            value.natural = false;
             value.single = false;
             value.exact = false;
             value.hash = false;
@@ -214,6 +222,7 @@ impl State {
                     None => {
                         value.numeric = value.is_numeric();
                         (value.exact, value.hash) = (false, false);
+                        (value.digits, value.single) = (Digits::No, false);
                     }
                 }
             }
@@ -222,6 +231,8 @@ impl State {
                     numeric: value.is_numeric(),
                     exact: false,
                     hash: false,
+                    digits: Digits::No,
+                    single: false,
                     ..value.clone()
                 });
             }
@@ -239,12 +250,24 @@ pub(in crate::shell) struct Value {
     pub(in crate::shell) exact: bool,
     /// Whatever it holds is a number: the result of arithmetic.
     pub(in crate::shell) numeric: bool,
-    /// And one without a sign.
-    pub(in crate::shell) natural: bool,
+    /// Whether it surely is one, for a name or an option: a function that is called as the program that counts prints anything.
+    pub(in crate::shell) digits: Digits,
     /// Whatever it holds are names of git's objects in hexadecimal digits, with blanks between them, or nothing.
     pub(in crate::shell) hash: bool,
     /// Whatever it holds is one word: a loop gave it.
     pub(in crate::shell) single: bool,
+}
+
+/// Whether a value is a number, from the least that is known to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::shell) enum Digits {
+    /// Not for sure.
+    #[default]
+    No,
+    /// Any.
+    Whole,
+    /// Without a sign.
+    Natural,
 }
 
 /// A text, or a glob.
@@ -293,7 +316,7 @@ impl Value {
             choices: vec![Text::plain(text)],
             exact: true,
             numeric: false,
-            natural: false,
+            digits: Digits::No,
             hash: false,
             single: false,
         }
@@ -303,6 +326,7 @@ impl Value {
     pub(in crate::shell) fn number() -> Self {
         Self {
             numeric: true,
+            digits: Digits::Whole,
             ..Self::default()
         }
     }
@@ -313,13 +337,27 @@ impl Value {
         self.numeric || (self.exact && self.choices.iter().all(number))
     }
 
+    /// Whether it surely is a number, of what is known and of what is not.
+    fn sure_digits(&self) -> Digits {
+        let of = |choice: &Text| match choice.text.parse::<i64>() {
+            _ if choice.glob => Digits::No,
+            Ok(number) if number >= 0 && choice.text.starts_with(|c: char| c.is_ascii_digit()) => Digits::Natural,
+            Ok(_) => Digits::Whole,
+            Err(_) => Digits::No,
+        };
+        match self.exact {
+            true => self.choices.iter().map(of).min().unwrap_or(Digits::No),
+            false => self.digits,
+        }
+    }
+
     /// A text that is not known.
     pub(in crate::shell) fn unknown() -> Self {
         Self::default()
     }
 
     pub(in crate::shell) fn merge(&mut self, other: &Self) {
-        self.natural &= other.natural;
+        self.digits = self.sure_digits().min(other.sure_digits());
         self.single &= other.single;
         self.numeric = self.is_numeric() && other.is_numeric();
         self.exact &= other.exact;

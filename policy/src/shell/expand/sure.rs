@@ -1,6 +1,6 @@
 //! What is sure about a word that is not known: that it is a number, or the name of one of git's objects, and no option.
 
-use super::{Cell, Text, Value};
+use super::{Cell, Digits, Text, Value};
 
 /// Whether a word holds names of git's objects, and beside them only what makes a revision out of them.
 pub(super) fn is_hash(cells: &[Cell]) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn is_hash(cells: &[Cell]) -> bool {
 
 /// Whether a value is a number that is not known.
 pub(super) fn is_number(value: &Value) -> bool {
-    value.numeric && !value.exact
+    value.digits != Digits::No && !value.exact
 }
 
 pub(super) fn is_unknown_number(cell: &Cell) -> bool {
@@ -44,7 +44,7 @@ pub(super) fn numbers(cells: &[Cell], glob: bool) -> Vec<String> {
             Cell::Char { c: '~', .. } if text.is_empty() => return Vec::new(),
             Cell::Char { c, .. } => text.push(*c),
             Cell::Value { value, .. } if is_number(value) => {
-                begins |= text.is_empty() && !value.natural;
+                begins |= text.is_empty() && value.digits != Digits::Natural;
                 text.push('1');
             }
             Cell::Value { value, .. } => match value.choices.as_slice() {

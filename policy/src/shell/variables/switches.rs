@@ -7,6 +7,7 @@ use super::{VARIABLES, listed};
 /// How names and values of variables that only switch something look.
 pub(super) struct Switches {
     pub(super) values: &'static [&'static str],
+    pub(super) about: &'static [&'static str],
     pub(super) not: &'static [&'static str],
     pub(super) worded: &'static [&'static str],
     pub(super) weighty: &'static [&'static str],
@@ -38,10 +39,12 @@ pub(super) fn only_switches(name: &str, value: &str) -> bool {
     if !name.chars().all(upper) || parts.any(|part| switches.not.contains(&part) || is_compound(part)) {
         return false;
     }
+    let about = || name.split('_').any(|part| switches.about.contains(&part));
     let number = !value.is_empty() && value.chars().all(|c| c.is_ascii_digit());
-    let worded = || name.split('_').any(|part| switches.worded.contains(&part));
+    let worded = || name.rsplit('_').next().is_some_and(|part| switches.worded.contains(&part));
     let weighs = || switches.weighty.contains(&value.to_ascii_lowercase().as_str());
-    number || switches.values.contains(&value.to_ascii_lowercase().as_str()) || (worded() && is_word() && !weighs())
+    let switched = number || switches.values.contains(&value.to_ascii_lowercase().as_str());
+    (switched && about()) || (worded() && is_word() && !weighs())
 }
 
 /// Letters of a name of one part that says what it switches: `TESTING`, `COVERAGE`.
