@@ -41,7 +41,11 @@ pub(super) fn only_switches(name: &str, value: &str) -> bool {
     }
     let about = || name.split('_').any(|part| switches.about.contains(&part));
     let number = !value.is_empty() && value.chars().all(|c| c.is_ascii_digit());
-    let worded = || name.rsplit('_').next().is_some_and(|part| switches.worded.contains(&part));
+    let worded = || {
+        name.rsplit('_')
+            .next()
+            .is_some_and(|part| switches.worded.contains(&part))
+    };
     let weighs = || switches.weighty.contains(&value.to_ascii_lowercase().as_str());
     let switched = number || switches.values.contains(&value.to_ascii_lowercase().as_str());
     (switched && about()) || (worded() && is_word() && !weighs())
