@@ -6,6 +6,7 @@
 
 use std::{
     ffi::OsStr,
+    path::Path,
     process::{Command, Stdio},
     time::Instant,
 };
@@ -28,6 +29,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let begin = Instant::now();
     toolchain::require_compilers()?;
+    require_visible_places(&toolchain::target_directory()?)?;
     provide_tools()?;
     let nextest = toolchain::answers("cargo", &["nextest", "--version"]);
     if !nextest {
@@ -77,6 +79,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     cargo_step("tests", &test)?;
     output::err(&format!("\nall checks passed in {} s", begin.elapsed().as_secs()));
     Ok(())
+}
+
+/// The tests' workspaces lie below the target directory. In `/tmp` a sandboxed command would not see them: it has one of its own.
+fn require_visible_places(target: &Path) -> Result<()> {
+    let real = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
+    if !real.starts_with("/tmp") {
+        return Ok(());
+    }
+    let what = format!(
+        "the target directory `{}` lies in /tmp, which sandboxed commands do not see, and the tests run such commands there",
+        target.display()
+    );
+    Err(Failure::new(what).help("clone elsewhere, or set CARGO_TARGET_DIR to a folder outside of /tmp"))
 }
 
 /// The fuzz targets are a workspace of their own: they compile, and hold for their seeds.
@@ -227,5 +242,17 @@ fn install(line: &str, command: &mut Command) -> Result<()> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Failure::new(format!("`{line}` failed ({status})"))),
         Err(cause) => Err(Failure::io(format!("cannot run `{line}`"), &cause)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_directory_that_commands_do_not_see_is_refused_at_once() {
+        assert!(require_visible_places(Path::new("/tmp/checkout/target")).is_err());
+        assert!(require_visible_places(Path::new("/home/dev/checkout/target")).is_ok());
+        assert!(require_visible_places(Path::new("/tmpfiles/target")).is_ok());
     }
 }
