@@ -158,6 +158,8 @@ pub struct Command {
     /// Files that its words name, of which the tables do not say what it does with them; as far as they can be outside of the
     /// workspace, or are protected and written.
     pub named: Vec<Named>,
+    /// Globs among its words of which the tables do not say what it does with the files: `mytool secrets/*`.
+    pub globs: Vec<FileTarget>,
     /// Each command that its words can become stands behind it, and is judged by itself.
     pub spelled_out: bool,
 }
@@ -191,6 +193,7 @@ impl Command {
             remote: false,
             told: String::new(),
             named: Vec::new(),
+            globs: Vec::new(),
             spelled_out: false,
         }
     }

@@ -267,6 +267,7 @@ impl World<'_> {
         };
         parts.extend(self.judge_sockets(command, everything).map(|part| part.through(&seen)));
         parts.extend(self.judge_words(command).map(|part| part.through(&seen)));
+        parts.extend(self.judge_globs(command).into_iter().map(|part| part.through(&seen)));
         parts.extend(self.judge_outputs(command).map(|part| part.through(&seen)));
         let rewritten = self.judge_rewritten_folders(analysis, index, command);
         parts.extend(rewritten.into_iter().map(|part| part.through(&seen)));

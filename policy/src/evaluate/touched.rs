@@ -6,6 +6,7 @@ use crate::{
     AbsPath, DecidedBy, Effect, Verdict,
     controls::Remote,
     mode::ActionClass,
+    path::plain,
     protected::Switches,
     rule::{Matcher, PathVerb, Rule, file_of, host_of, is_deceptive},
     ruleset::RuleId,
@@ -203,6 +204,37 @@ impl World<'_> {
 }
 
 impl World<'_> {
+    /// Programs of which the tables say nothing may read whatever a glob among their words stands for: `mytool secrets/*`.
+    pub(super) fn judge_globs(&self, command: &Command) -> Vec<Part> {
+        let touched = |target: &FileTarget| command.files.iter().any(|access| access.target == *target);
+        let globs = command
+            .globs
+            .iter()
+            .filter(|target| !command.spelled_out && !touched(target));
+        let parts = globs.filter_map(|target| match target {
+            FileTarget::Pattern { folder, pattern } => {
+                let part = self.judge_pattern(folder, pattern, Access::Read, false, Cover::None);
+                let narrowed =
+                    part.verdict != Verdict::Allow && (part.decided_by == DecidedBy::Protection || part.rule.is_some());
+                // Whether it reads them at all is not known.
+                narrowed.then(|| match part.rule {
+                    Some(id) => {
+                        let subject = format!("names {}", plain::written(pattern));
+                        Part::perhaps(
+                            self,
+                            id,
+                            subject,
+                            "the program may read these files, which is a case for",
+                        )
+                    }
+                    None => part,
+                })
+            }
+            FileTarget::Path(_) | FileTarget::Unknown(_) => None,
+        });
+        parts.take(MAX_NAMED).collect()
+    }
+
     /// Files that a program which is not known may write, by options of the usual names (`--output x`). Only where a deny or
     /// ask is about them, or they are protected: most often such a value is no file (`-o json`).
     pub(super) fn judge_outputs<'c>(&'c self, command: &'c Command) -> impl Iterator<Item = Part> + 'c {

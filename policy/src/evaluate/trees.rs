@@ -147,6 +147,13 @@ pub(super) fn wanted(command: &Command, resolve: impl Fn(&str) -> Option<AbsPath
             FileTarget::Path(_) | FileTarget::Unknown(_) => {}
         }
     }
+    out.extend(command.globs.iter().filter_map(|target| match target {
+        FileTarget::Pattern { folder, pattern } => Some(Wanted {
+            folder: folder.clone(),
+            deep: goes_deep(folder, pattern),
+        }),
+        FileTarget::Path(_) | FileTarget::Unknown(_) => None,
+    }));
     let further = match command.program_name() {
         Some(program) if CONTAINERS.contains(&program) => given_to_container(command),
         Some(program) if PACKERS.contains(&program) => {

@@ -167,6 +167,25 @@ impl<'a> Files<'a> {
     }
 }
 
+/// Most globs of one command that are noted; they name whole folders, and one that a rule is about settles the answer.
+const MAX_GLOBS: usize = 64;
+
+/// What the globs among the words of a command stand for, each once.
+pub(super) fn globs(fields: &[Field], state: &State) -> Vec<FileTarget> {
+    let is_glob = |field: &&Field| field.candidates.iter().flatten().any(|text| text.glob);
+    let mut files = Files::new(state);
+    for field in fields.iter().filter(is_glob).take(MAX_GLOBS) {
+        files.field(field, Access::Read);
+    }
+    let mut globs: Vec<FileTarget> = Vec::new();
+    for access in files.found.into_iter().take(MAX_GLOBS) {
+        if matches!(access.target, FileTarget::Pattern { .. }) && !globs.contains(&access.target) {
+            globs.push(access.target);
+        }
+    }
+    globs
+}
+
 /// Longest path that is followed, in bytes: the kernel opens no longer one.
 const MAX_PATH: usize = 4096;
 

@@ -10,7 +10,7 @@ use crate::shell::{
     reader::Read,
     rewriting,
     syntax::{Redirect, Simple},
-    variables,
+    targets, variables,
 };
 
 /// Programs that run what they are given again, or that leave it running when they end.
@@ -205,6 +205,14 @@ impl Walk<'_> {
             self.budget.spend(state.directories.len())?;
             self.analysis.git_places.insert(index, state.directories.clone());
         }
+        // What the tables speak of is there already.
+        let globs = match class {
+            CommandClass::Other => call
+                .fields
+                .get(1..)
+                .map_or_else(Vec::new, |fields| targets::globs(fields, &state)),
+            _ => Vec::new(),
+        };
         self.record(Command {
             text: text(&call.fields),
             assignments: call.assignments.clone(),
@@ -219,6 +227,7 @@ impl Walk<'_> {
             remote: state.remote,
             told: name.as_deref().map_or_else(String::new, |name| told(name, &call.stdin)),
             named,
+            globs,
             spelled_out: false,
         })?;
         if let Some((simple, redirects)) = call.raw {

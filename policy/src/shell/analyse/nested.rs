@@ -238,6 +238,7 @@ impl Walk<'_> {
             remote: state.remote,
             told: String::new(),
             named: Vec::new(),
+            globs: Vec::new(),
             spelled_out: false,
         })?;
         for word in words {

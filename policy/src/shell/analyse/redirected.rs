@@ -28,6 +28,7 @@ impl Walk<'_> {
                 remote: state.remote,
                 told: String::new(),
                 named: Vec::new(),
+                globs: Vec::new(),
                 spelled_out: false,
             })?;
         }
