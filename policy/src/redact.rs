@@ -12,6 +12,7 @@
 
 mod keyed;
 mod keys;
+mod lower;
 mod patterns;
 mod spans;
 mod value;
@@ -20,6 +21,8 @@ mod value;
 mod tests;
 
 use serde_json::{Map, Value};
+
+use lower::Lower;
 
 /// Most passes over a text. One finds, one confirms; a third is only needed if taking out one secret uncovers another.
 const MAX_PASSES: usize = 12;
@@ -34,8 +37,9 @@ const MAX_DEPTH: usize = 128;
 pub fn text(input: &str) -> String {
     let mut current = input.to_owned();
     for _ in 0..MAX_PASSES {
-        let mut found = patterns::find(&current);
-        found.extend(keyed::find(&current));
+        let lower = Lower::of(&current);
+        let mut found = patterns::find(&current, &lower);
+        found.extend(keyed::find(&current, &lower));
         match spans::replace(&current, found) {
             Some(next) => current = next,
             None => return current,

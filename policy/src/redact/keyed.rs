@@ -10,6 +10,7 @@ use regex::{Captures, Regex};
 
 use super::{
     keys::{is_plural, kind_of},
+    lower::Lower,
     spans::Span,
     value::{Before, is_no_reference, is_secret_at, looks_random, value_at},
 };
@@ -22,20 +23,68 @@ fn form(form: &str) -> Option<Regex> {
     Regex::new(form).ok()
 }
 
-/// Everything that follows a tell-tale beginning.
-pub(super) fn find(text: &str) -> Vec<Span> {
+/// Words in the names of secrets, as [`ASSIGNMENT`] and [`OPTION`] look for them.
+const NAMES: &[&str] = &["pass", "pwd", "secret", "token", "key", "credential", "_auth"];
+/// Commands of which [`SETTING`] finds one.
+const SETTERS: &[&str] = &["config", "setx"];
+/// Programs of which [`PROGRAM`] finds one.
+const PROGRAMS: &[&str] = &[
+    "7z",
+    "az",
+    "bcp",
+    "buildah",
+    "cqlsh",
+    "crane",
+    "docker",
+    "helm",
+    "ldap",
+    "mariadb",
+    "mongo",
+    "mysql",
+    "nerdctl",
+    "openssl",
+    "oras",
+    "podman",
+    "redis-cli",
+    "secret",
+    "skopeo",
+    "sqlcmd",
+    "ssh-keygen",
+    "sshpass",
+    "vault",
+    "zip",
+];
+/// Programs of which [`USER`] finds one.
+const CALLERS: &[&str] = &["curl", "http", "lftp", "smbclient", "xh"];
+
+/// Everything that follows a tell-tale beginning. A form is not even compiled for a text that it cannot find anything in.
+pub(super) fn find(text: &str, lower: &Lower<'_>) -> Vec<Span> {
     let layout = Layout::of(text);
     let mut found = Vec::new();
-    each(&ASSIGNMENT, text, |captures| {
-        assignment(text, &layout, captures, &mut found)
-    });
-    each(&OPTION, text, |captures| option(text, &layout, captures, &mut found));
-    each(&SETTING, text, |captures| option(text, &layout, captures, &mut found));
-    each(&HEADER, text, |captures| header(text, captures, &mut found));
-    each(&BEARER, text, |captures| bearer(captures, &mut found));
-    each(&COOKIE, text, |captures| cookie(captures, &mut found));
-    each(&PROGRAM, text, |captures| program(text, &layout, captures, &mut found));
-    each(&USER, text, |captures| user(text, &layout, captures, &mut found));
+    if lower.may_hold(NAMES) {
+        each(&ASSIGNMENT, text, |captures| {
+            assignment(text, &layout, captures, &mut found)
+        });
+        each(&OPTION, text, |captures| option(text, &layout, captures, &mut found));
+    }
+    if lower.may_hold(SETTERS) {
+        each(&SETTING, text, |captures| option(text, &layout, captures, &mut found));
+    }
+    if lower.may_hold(&["authorization"]) {
+        each(&HEADER, text, |captures| header(text, captures, &mut found));
+    }
+    if lower.may_hold(&["bearer"]) {
+        each(&BEARER, text, |captures| bearer(captures, &mut found));
+    }
+    if lower.may_hold(&["cookie"]) {
+        each(&COOKIE, text, |captures| cookie(captures, &mut found));
+    }
+    if lower.may_hold(PROGRAMS) {
+        each(&PROGRAM, text, |captures| program(text, &layout, captures, &mut found));
+    }
+    if lower.may_hold(CALLERS) {
+        each(&USER, text, |captures| user(text, &layout, captures, &mut found));
+    }
     found
 }
 
@@ -465,6 +514,89 @@ mod tests {
             &USER,
         ] {
             assert!(form.is_some());
+        }
+    }
+
+    #[test]
+    fn what_a_form_finds_holds_one_of_the_words_that_it_needs() {
+        let samples: [(&LazyLock<Option<Regex>>, &[&str], &[&str]); 5] = [
+            (
+                &ASSIGNMENT,
+                NAMES,
+                &[
+                    "PASSWORD=",
+                    "pwd: ",
+                    "aSecretx=",
+                    "TOKEN=",
+                    "my.key=",
+                    "credentials:",
+                    "x_auth=",
+                ],
+            ),
+            (
+                &OPTION,
+                NAMES,
+                &[
+                    "--pass x",
+                    "-pwd x",
+                    "--SECRET x",
+                    "--token x",
+                    "--api-key x",
+                    "--credential x",
+                ],
+            ),
+            (&SETTING, SETTERS, &["configure set a b", "config a b", "setx a b"]),
+            (
+                &PROGRAM,
+                PROGRAMS,
+                &[
+                    "mysql -p",
+                    "mariadb -p",
+                    "7z -p",
+                    "7za -p",
+                    "sshpass -p",
+                    "mongosh -p",
+                    "cqlsh -p",
+                    "docker login -p",
+                    "podman login -p",
+                    "nerdctl login -p",
+                    "helm login -p",
+                    "oras login -p",
+                    "crane login -p",
+                    "skopeo login -p",
+                    "buildah login -p",
+                    "az login -p",
+                    "sqlcmd -P",
+                    "bcp -P",
+                    "unzip -P",
+                    "zip -P",
+                    "openssl x -k ",
+                    "ssh-keygen -N",
+                    "secret set x --body",
+                    "vault login",
+                    "redis-cli -a",
+                    "ldapsearch -w",
+                ],
+            ),
+            (
+                &USER,
+                CALLERS,
+                &[
+                    "curl -u",
+                    "http -a",
+                    "https --auth",
+                    "xh -a",
+                    "xhs -a",
+                    "lftp -u",
+                    "smbclient -U",
+                ],
+            ),
+        ];
+        for (form, needs, samples) in samples {
+            for sample in samples {
+                assert!(form.as_ref().unwrap().is_match(sample), "{sample}");
+                assert!(Lower::of(sample).may_hold(needs), "{sample}");
+            }
         }
     }
 
