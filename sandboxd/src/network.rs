@@ -16,6 +16,7 @@
 //!
 //! It does not look into TLS beyond the name that the client asks for, and it does not stop what an allowed host passes on.
 
+mod beginning;
 mod connects;
 mod gate;
 mod hosts;
@@ -27,6 +28,7 @@ mod socks;
 pub mod standalone;
 mod tls;
 mod transparent;
+mod wrapped;
 
 use std::io;
 use std::os::fd::OwnedFd;

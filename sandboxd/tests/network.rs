@@ -315,6 +315,116 @@ async fn each_request_of_a_connection_is_for_the_host_it_was_made_to() {
     );
 }
 
+/// What brings a request to its host is not what decides whether it is looked at.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_way_to_a_host_carries_a_request_for_another_one() {
+    let upstream = Upstream::start(b"", HTTP_ANSWER).await;
+    let sandbox = Sandbox::new(&["allowed.test", "127.0.0.1"]);
+    let port = upstream.port;
+    let request = |method: &str, host: &str| {
+        format!(r"{method} /{host} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n")
+    };
+    let direct = |sent: &str| format!("exec 3<>/dev/tcp/allowed.test/{port} && {sent} && timeout 20 cat <&3");
+    let wish: String = [&[5, 1, 0, 5, 1, 0, 3, 12][..], b"allowed.test", &port.to_be_bytes()]
+        .concat()
+        .iter()
+        .map(|byte| format!(r"\x{byte:02x}"))
+        .collect();
+    let proxy = "exec 3<>/dev/tcp/198.18.0.1/3128";
+    // Each way, with a place for the request.
+    let ways = [
+        (
+            "CONNECT",
+            format!(
+                r"{proxy} && printf 'CONNECT allowed.test:{port} HTTP/1.1\r\nHost: allowed.test\r\n\r\n' >&3 && head -n 2 <&3 >/dev/null && printf 'REQUEST' >&3 && timeout 20 cat <&3"
+            ),
+        ),
+        (
+            "SOCKS",
+            format!(
+                "{proxy} && printf '{wish}' >&3 && head -c 12 <&3 >/dev/null && printf 'REQUEST' >&3 && timeout 20 cat <&3"
+            ),
+        ),
+        ("an empty line in front", direct(r"printf '\r\n\r\nREQUEST' >&3")),
+        // Longer than anybody is waited for who may be waiting for the host.
+        ("a late beginning", direct("sleep 0.6 && printf 'REQUEST' >&3")),
+        ("plainly", direct("printf 'REQUEST' >&3")),
+    ];
+    for (way, line) in ways {
+        for (method, host, passes) in [
+            ("GET", "allowed.test", true),
+            ("PROPFIND", "allowed.test", true),
+            ("GET", "evil.test", false),
+            ("PROPFIND", "evil.test", false),
+        ] {
+            let ran = sandbox.bash(&line.replace("REQUEST", &request(method, host))).await;
+            let arrived = upstream.received().concat().contains(&format!("{method} /{host} "));
+            assert_eq!(arrived, passes, "{way}, {method} {host}: {}", ran.out);
+            let expected = if passes { "hello" } else { "403 Forbidden" };
+            assert!(ran.out.contains(expected), "{way}, {method} {host}: {}", ran.out);
+            assert_eq!(ran.refused("allowed.test").is_some(), !passes, "{way}: {:?}", ran.hosts);
+            upstream.received.lock().unwrap().clear();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_judged_as_a_request_does_not_arrive() {
+    let upstream = Upstream::start(b"", HTTP_ANSWER).await;
+    let sandbox = Sandbox::new(&["allowed.test", "127.0.0.1"]);
+    let port = upstream.port;
+    let send = |sent: &str| format!("exec 3<>/dev/tcp/allowed.test/{port} && {sent} && timeout 20 cat <&3");
+    for (sent, reason) in [
+        (r"printf 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' >&3", "HTTP/2"),
+        (
+            r"printf G >&3 && sleep 1 && printf 'ET /x HTTP/1.1\r\nHost: evil.test\r\n\r\n' >&3",
+            "pieces",
+        ),
+        (r"printf 'GET /%070000d' 1 >&3", "too long"),
+    ] {
+        let ran = sandbox.bash(&send(sent)).await;
+        let refused = ran.refused("allowed.test").unwrap_or_default();
+        assert!(refused.contains(reason), "{sent}: {:?} {}", ran.hosts, ran.out);
+        let received = upstream.received().concat();
+        assert!(!received.contains("HTTP/"), "{sent}: {received}");
+    }
+    // A switch to HTTP/2 is not passed on, one to something else is.
+    for (switch, arrives) in [("h2c", false), ("websocket, H2C", false), ("websocket", true)] {
+        let request = format!(
+            r"GET /{arrives} HTTP/1.1\r\nHost: allowed.test:{port}\r\nConnection: Upgrade, close, HTTP2-Settings\r\nUpgrade: {switch}\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"
+        );
+        upstream.received.lock().unwrap().clear();
+        let ran = sandbox.bash(&ask("allowed.test", port, &request)).await;
+        assert!(ran.out.contains("hello"), "{switch}: {}", ran.out);
+        let received = upstream.received().concat().to_ascii_lowercase();
+        assert_eq!(received.contains("upgrade: websocket"), arrives, "{received}");
+        assert!(
+            !received.contains("h2c") && !received.contains("http2-settings: "),
+            "{received}"
+        );
+    }
+}
+
+/// Of protocols that are no HTTP nothing is lost, and who waits for an answer to half a line gets it.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_protocols_are_passed_on_as_they_are() {
+    let upstream = Upstream::start(b"ready\n", b"").await;
+    let sandbox = Sandbox::new(&["allowed.test", "127.0.0.1"]);
+    for sent in [
+        "JDWP-Handshake",
+        r"USER someone\r\nPASS x\r\n",
+        r"\x00\x01GET / HTTP/1.1\r\n",
+    ] {
+        let line = format!(
+            "exec 3<>/dev/tcp/allowed.test/{} && printf '{sent}' >&3 && head -n 1 <&3",
+            upstream.port
+        );
+        let ran = sandbox.bash(&line).await;
+        assert_eq!((ran.code, ran.out.trim()), (0, "ready"), "{sent}: {:?}", ran.hosts);
+        assert_eq!(ran.refused("allowed.test"), None, "{sent}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tls_client_has_to_ask_for_the_name_that_was_allowed() {
     let upstream = Upstream::start(b"", b"").await;
@@ -362,7 +472,7 @@ async fn the_proxy_judges_each_request_and_carries_nothing_to_this_machine() {
         |host: &str| format!(r"GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     let connect = |host: &str| {
         format!(
-            r"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nConnection: close\r\n\r\n"
+            r"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
         )
     };
     let open: &[&'static str] = &["allowed.test", "127.0.0.1"];

@@ -519,7 +519,12 @@ mod tests {
 
     #[test]
     fn what_a_form_finds_holds_one_of_the_words_that_it_needs() {
-        let samples: [(&LazyLock<Option<Regex>>, &[&str], &[&str]); 5] = [
+        type Sample = (
+            &'static LazyLock<Option<Regex>>,
+            &'static [&'static str],
+            &'static [&'static str],
+        );
+        let samples: [Sample; 5] = [
             (
                 &ASSIGNMENT,
                 NAMES,

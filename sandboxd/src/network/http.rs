@@ -3,9 +3,9 @@
 //! Each request of a connection is judged by the host that it names, not only the first: a connection that is kept open
 //! must not carry one to somebody else. A refusal is an answer that says why.
 
-use std::io;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty, Full, combinators::BoxBody};
@@ -17,13 +17,14 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use portcullis_policy::network::Target;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::gate::{Closed, Open};
-use super::relay::relay;
+use super::relay::{relay, relay_switched};
+use super::wrapped::Lingering;
 use super::{Shared, socks};
 
 /// Longest wait for the head of a request, from one to the next too.
@@ -31,11 +32,6 @@ const HEAD_WITHIN: Duration = Duration::from_secs(120);
 
 /// Longest wait for the first byte of a client.
 const SPEAKS_WITHIN: Duration = Duration::from_secs(30);
-
-/// How long, and for how many bytes, a connection that was answered is read on before it is closed.
-const LINGER_FOR: Duration = Duration::from_secs(2);
-/// See [`LINGER_FOR`].
-const LINGER_BYTES: usize = 1024 * 1024;
 
 /// Largest head of a request or answer, in bytes.
 const MAX_HEAD: usize = 256 * 1024;
@@ -51,7 +47,7 @@ pub(super) async fn proxy(shared: Arc<Shared>, listener: TcpListener) {
             let mut first = [0u8];
             match timeout(SPEAKS_WITHIN, stream.peek(&mut first)).await {
                 Ok(Ok(1)) if first == [socks::VERSION] => socks::connection(&own, stream).await,
-                Ok(Ok(1)) => serve(&own, stream, Means::Proxy).await,
+                Ok(Ok(1)) => serve(&own, stream, Means::Proxy, None).await,
                 _ => {}
             }
         });
@@ -60,7 +56,15 @@ pub(super) async fn proxy(shared: Arc<Shared>, listener: TcpListener) {
 
 /// Serves a plain connection to one host.
 pub(super) async fn transparent(shared: &Arc<Shared>, stream: TcpStream, target: Target, port: u16) {
-    serve(shared, stream, Means::Host(target, port)).await;
+    serve(shared, stream, Means::Host(target, port), None).await;
+}
+
+/// Serves a connection that turned out to be a plain one after its host was dialled.
+pub(super) async fn begun<S>(shared: &Arc<Shared>, client: S, target: Target, port: u16, open: Open)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    serve(shared, client, Means::Host(target, port), Some(open)).await;
 }
 
 /// What a connection is for.
@@ -77,64 +81,43 @@ struct Connection {
     means: Means,
     /// A way to a host that may be used again by the next request.
     kept: Mutex<Option<(Target, u16, client::SendRequest<Incoming>)>>,
-    /// It has become a tunnel.
-    switched: AtomicBool,
+    /// The connection to the host of [`Means::Host`], where it was made before anybody knew that HTTP is spoken.
+    dialled: Mutex<Option<Open>>,
 }
 
-async fn serve(shared: &Arc<Shared>, stream: TcpStream, means: Means) {
-    let _ = stream.set_nodelay(true);
-    let (stream, lingering) = match twice(stream) {
-        Ok(both) => both,
-        Err(error) => return tracing::debug!(%error, "a connection cannot be served"),
-    };
+/// Boxed, because a tunnel that is begun here may lead back here.
+fn serve<S>(
+    shared: &Arc<Shared>,
+    stream: S,
+    means: Means,
+    dialled: Option<Open>,
+) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let stream = TokioIo::new(Lingering::new(shared, stream));
     let connection = Arc::new(Connection {
         means,
         kept: Mutex::default(),
-        switched: AtomicBool::new(false),
+        dialled: Mutex::new(dialled),
     });
-    let service = service_fn(|request| {
+    let service = service_fn(move |request| {
         let (shared, connection) = (Arc::clone(shared), Arc::clone(&connection));
         async move { Ok::<_, std::convert::Infallible>(respond(&shared, &connection, request).await) }
     });
-    let served = server::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .max_buf_size(MAX_HEAD)
-        .preserve_header_case(true)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades()
-        .await;
-    if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended early");
-    }
-    // What belongs to a tunnel is not ours to read.
-    if !connection.switched.load(Ordering::SeqCst) {
-        linger(lingering).await;
-    }
-}
-
-/// A connection under two descriptors: it stays when the first is closed.
-fn twice(stream: TcpStream) -> io::Result<(TcpStream, TcpStream)> {
-    let stream = stream.into_std()?;
-    let other = stream.try_clone()?;
-    Ok((TcpStream::from_std(stream)?, TcpStream::from_std(other)?))
-}
-
-/// Takes what the client still sends, for a while. Closed with something unread, the kernel resets the connection, and the
-/// client loses the answer that says why it was refused.
-async fn linger(mut stream: TcpStream) {
-    let _ = stream.shutdown().await;
-    let drained = async {
-        let mut piece = vec![0u8; 16 * 1024];
-        let mut left = LINGER_BYTES;
-        while let Ok(read @ 1..) = stream.read(&mut piece).await {
-            left = left.saturating_sub(read);
-            if left == 0 {
-                return;
-            }
+    Box::pin(async move {
+        let served = server::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WITHIN)
+            .max_buf_size(MAX_HEAD)
+            .preserve_header_case(true)
+            .serve_connection(stream, service)
+            .with_upgrades()
+            .await;
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection ended early");
         }
-    };
-    let _ = timeout(LINGER_FOR, drained).await;
+    })
 }
 
 /// Why a request gets an answer of ours.
@@ -151,11 +134,12 @@ enum Answer {
 
 async fn respond(shared: &Arc<Shared>, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
     let result = match &connection.means {
-        Means::Proxy if request.method() == Method::CONNECT => tunnel(shared, connection, request).await,
+        Means::Proxy if request.method() == Method::CONNECT => tunnel(shared, request).await,
         Means::Proxy => match absolute(request.uri()) {
             Ok((target, port)) => pass(shared, connection, request, target, port).await,
             Err(answer) => Err(answer),
         },
+        Means::Host(..) if request.method() == Method::CONNECT => Err(Answer::Bad("this is no proxy")),
         Means::Host(target, port) => match names(&request, target, *port) {
             Ok(()) => pass(shared, connection, request, target.clone(), *port).await,
             Err(answer) => {
@@ -221,11 +205,7 @@ fn split(authority: &str) -> (&str, Option<u16>) {
 }
 
 /// A tunnel to whatever the client speaks.
-async fn tunnel(
-    shared: &Arc<Shared>,
-    connection: &Connection,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Answer> {
+async fn tunnel(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Answer> {
     let authority = request
         .uri()
         .authority()
@@ -238,11 +218,10 @@ async fn tunnel(
         Ok(open) => open,
         Err(closed) => return Err(Answer::Closed(target, port, closed)),
     };
-    connection.switched.store(true, Ordering::SeqCst);
     let own = Arc::clone(shared);
     shared.spawn(async move {
         match hyper::upgrade::on(request).await {
-            Ok(client) => relay(&own.gate, &target, port, Vec::new(), TokioIo::new(client), open).await,
+            Ok(client) => relay(&own, target, port, TokioIo::new(client), open).await,
             Err(error) => tracing::debug!(%error, "a tunnel was not used"),
         }
     });
@@ -250,8 +229,9 @@ async fn tunnel(
 }
 
 /// Headers that are for the next hop only (RFC 9110 section 7.6.1), or for a proxy.
-const HOP: [&str; 8] = [
+const HOP: [&str; 9] = [
     "connection",
+    "http2-settings",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
@@ -278,12 +258,11 @@ async fn pass(
     let mut response = sender.send_request(request).await.map_err(broken)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let host = hyper::upgrade::on(&mut response);
-        connection.switched.store(true, Ordering::SeqCst);
         if let Some(client) = client {
+            let own = Arc::clone(shared);
             shared.spawn(async move {
                 if let (Ok(client), Ok(host)) = (client.await, host.await) {
-                    let (mut client, mut host) = (TokioIo::new(client), TokioIo::new(host));
-                    let _ = tokio::io::copy_bidirectional(&mut client, &mut host).await;
+                    relay_switched(&own, &target, port, TokioIo::new(client), TokioIo::new(host)).await;
                 }
             });
         }
@@ -308,11 +287,15 @@ async fn way(
     {
         return Ok(sender);
     }
-    let open = match shared.gate.dial(target, port).await {
-        Ok(open) => open,
-        Err(closed) => return Err(Answer::Closed(target.clone(), port, closed)),
+    // A connection is made to one host only, so what was dialled for it leads there.
+    let dialled = connection.dialled.lock().await.take();
+    let Open { stream, permit } = match dialled {
+        Some(open) => open,
+        None => match shared.gate.dial(target, port).await {
+            Ok(open) => open,
+            Err(closed) => return Err(Answer::Closed(target.clone(), port, closed)),
+        },
     };
-    let Open { stream, permit } = open;
     let (sender, driver) = client::Builder::new()
         .preserve_header_case(true)
         .max_buf_size(MAX_HEAD)
@@ -338,7 +321,7 @@ fn to_origin_form(request: &mut Request<Incoming>) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What a request wants to be switched to.
+/// What a request wants to be switched to. Not to HTTP/2 (RFC 7540 section 3.2): which hosts its requests are for is not read.
 fn upgrade_of(headers: &HeaderMap) -> Option<HeaderValue> {
     let wanted = headers
         .get_all(CONNECTION)
@@ -347,7 +330,15 @@ fn upgrade_of(headers: &HeaderMap) -> Option<HeaderValue> {
     let wanted = wanted
         .flat_map(|value| value.split(','))
         .any(|word| word.trim().eq_ignore_ascii_case("upgrade"));
-    headers.get(UPGRADE).filter(|_| wanted).cloned()
+    let is_http2 = |value: &HeaderValue| {
+        let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
+        text.split(',').any(|word| matches!(word.trim(), "h2c" | "h2"))
+    };
+    let mut named = headers.get_all(UPGRADE).iter();
+    match (named.next(), named.next()) {
+        (Some(only), None) if wanted && !is_http2(only) => Some(only.clone()),
+        _ => None,
+    }
 }
 
 /// Takes away what is for this hop, and says it anew where a switch is wanted.

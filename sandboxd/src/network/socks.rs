@@ -42,7 +42,7 @@ pub(super) async fn connection(shared: &Arc<Shared>, mut stream: TcpStream) {
     match shared.gate.dial(&target, port).await {
         Ok(open) => {
             if answer(&mut stream, Reply::Succeeded).await.is_ok() {
-                relay(&shared.gate, &target, port, Vec::new(), stream, open).await;
+                relay(shared, target, port, stream, open).await;
             }
         }
         Err(closed) => {

@@ -7,25 +7,15 @@ use portcullis_policy::network::Target;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
+use super::beginning::{self, Beginning};
 use super::{Shared, http, relay};
 
 /// How long a client may be silent before it counts as one that waits for the host to speak first.
 const SPEAKS_WITHIN: Duration = Duration::from_millis(200);
 
-/// Methods of HTTP with which a plain connection begins, see RFC 9110 section 9.
-const METHODS: [&[u8]; 8] = [
-    b"GET ",
-    b"HEAD ",
-    b"POST ",
-    b"PUT ",
-    b"DELETE ",
-    b"OPTIONS ",
-    b"PATCH ",
-    b"TRACE ",
-];
-
-/// The longest of them.
-const LONGEST: usize = 8;
+/// Longest beginning that is looked at before the host is dialled, in bytes. Whoever says more at once, and no whole line, is looked
+/// at afterwards.
+const LOOKED_AT: usize = 8 * 1024;
 
 /// Takes connections to one host and port.
 pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, target: Target, port: u16) {
@@ -44,7 +34,7 @@ async fn connection(shared: &Arc<Shared>, mut stream: TcpStream, target: Target,
         return http::transparent(shared, stream, target, port).await;
     }
     match shared.gate.dial(&target, port).await {
-        Ok(open) => relay::relay(&shared.gate, &target, port, Vec::new(), stream, open).await,
+        Ok(open) => relay::relay(shared, target, port, stream, open).await,
         // Closed with a reset, so that the program fails at once.
         Err(closed) => {
             tracing::debug!(%closed, %target, port, "a connection is not made");
@@ -55,20 +45,18 @@ async fn connection(shared: &Arc<Shared>, mut stream: TcpStream, target: Target,
 
 /// Whether the client begins to speak plain HTTP. Nothing is taken from the connection.
 async fn speaks_http(stream: &mut TcpStream) -> bool {
-    let mut first = [0u8; LONGEST];
+    let mut first = vec![0u8; LOOKED_AT];
     let begins = async {
         loop {
             let read = stream.peek(&mut first).await?;
-            let bytes = first.get(..read).unwrap_or_default();
-            if METHODS.iter().any(|method| bytes.starts_with(method)) {
-                return Ok(true);
+            match beginning::read(first.get(..read).unwrap_or_default()) {
+                Beginning::Http => return Ok(true),
+                // Part of a line: wait for more, without taking it.
+                Beginning::Unclear if read > 0 && read < LOOKED_AT => {
+                    tokio::time::sleep(Duration::from_millis(1)).await
+                }
+                _ => return Ok::<bool, std::io::Error>(false),
             }
-            let may_become = METHODS.iter().any(|method| method.starts_with(bytes));
-            if read == 0 || !may_become {
-                return Ok::<bool, std::io::Error>(false);
-            }
-            // Part of a method: wait for more, without taking it.
-            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     matches!(timeout(SPEAKS_WITHIN, begins).await, Ok(Ok(true)))
