@@ -67,8 +67,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             stop_on_signals: false,
         },
     )?;
-    let measured =
-        whole_processes(&programs, folder.path(), &data, options.rounds).and_then(|()| decide_latency(profile, &data));
+    let measured = whole_processes(&programs, folder.path(), &data, options.rounds)
+        .and_then(|()| decide_latency(profile, &data))
+        .and_then(|()| run_latency(profile, &data, &folder.path().join("workspace"), options.rounds));
     stack.stop();
     measured
 }
@@ -280,25 +281,31 @@ fn whole_processes(programs: &Programs, folder: &Path, data: &Path, rounds: u32)
 
 /// Runs the server's own measurement of `Decide` on one connection.
 fn decide_latency(profile: Profile, data: &Path) -> Result<()> {
+    output::out("\nDecide on one connection");
+    let arguments = [Path::new("--data-dir"), data];
+    example("portcullis-server", "decide_latency", profile, &arguments)
+}
+
+/// Runs the client's own measurement of a run on one connection.
+fn run_latency(profile: Profile, data: &Path, workspace: &Path, rounds: u32) -> Result<()> {
+    output::out("\nDecided and run on one connection to sandboxd");
+    let rounds = rounds.to_string();
+    let arguments = [data, workspace, Path::new(&rounds)];
+    example("portcullis-client", "run_latency", profile, &arguments)
+}
+
+/// Builds and runs an example of a package.
+fn example(package: &str, name: &str, profile: Profile, arguments: &[&Path]) -> Result<()> {
     let mut command = toolchain::cargo()?;
-    command.args([
-        "run",
-        "--quiet",
-        "--locked",
-        "--package",
-        "portcullis-server",
-        "--example",
-        "decide_latency",
-    ]);
+    command.args(["run", "--quiet", "--locked", "--package", package, "--example", name]);
     if profile == Profile::Release {
         command.arg("--release");
     }
-    output::out("\nDecide on one connection");
-    command.args(["--", "--data-dir"]).arg(data).stdin(Stdio::null());
+    command.arg("--").args(arguments).stdin(Stdio::null());
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::new(format!("the measurement of `Decide` failed ({status})"))),
-        Err(cause) => Err(Failure::io("cannot run `cargo run --example decide_latency`", &cause)),
+        Ok(status) => Err(Failure::new(format!("the measurement `{name}` failed ({status})"))),
+        Err(cause) => Err(Failure::io(format!("cannot run the example `{name}`"), &cause)),
     }
 }
 
