@@ -13,7 +13,7 @@ pub fn bring_up_loopback() -> io::Result<()> {
     // SAFETY: `ifreq` is plain data, for which all zeros is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
-        *to = from.cast_signed();
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: SIOCSIFFLAGS reads a `struct ifreq` with a NUL-terminated name and flags, which is what is passed; the socket
