@@ -50,6 +50,7 @@ pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
         anchors,
         complete,
         closed,
+        ..
     } = scan::scan(&plan.roots);
     let not_seen = closed.iter().take(MAX_TOLD).map(|folder| {
         format!(
