@@ -160,6 +160,22 @@ fn what_only_reads_runs_and_what_is_not_enforced_is_told() {
 }
 
 #[test]
+fn a_command_that_asks_to_be_traced_runs_to_its_end() {
+    let place = Place::new();
+    let line = "exec python3 -c 'import ctypes, os, signal, sys
+signal.signal(signal.SIGUSR1, lambda *_: print(\"got it\", flush=True))
+assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
+os.kill(os.getpid(), signal.SIGUSR1)
+sys.exit(3)'";
+    let done = place.inside(line);
+    assert_eq!(
+        (done.status.code(), text(&done.stdout).as_str()),
+        (Some(3), "got it\n"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn where_namespaces_can_be_made_they_are() {
     let place = Place::new();
     let mut command = place.command(&place.root.join("portcullis-sandboxd"));
@@ -559,4 +575,73 @@ async fn inner() {
     });
     let closed = host.bash("echo x > ${TMPDIR:-/tmp}/f || echo closed").await;
     assert_eq!(closed.stdout(), "closed\n", "{closed:?}");
+    a_run_that_is_suspended_still_ends_with_its_launcher(&host).await;
+}
+
+/// Parent, state and words of all processes.
+fn processes() -> Vec<(i32, i32, String, String)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let words = text(&fs::read(entry.path().join("cmdline")).ok()?);
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let mut rest = stat.rsplit_once(") ")?.1.split(' ');
+            let state = rest.next()?.to_owned();
+            Some((pid, rest.next()?.parse().ok()?, state, words))
+        })
+        .collect()
+}
+
+async fn a_run_that_is_suspended_still_ends_with_its_launcher(host: &Host) {
+    host.script(|script| {
+        script.profile = |profile| {
+            profile.accept_without_namespaces = true;
+            profile.workspace = WorkspaceAccess::ReadOnly.into();
+        };
+    });
+    let mark = format!("suspended-{}", std::process::id());
+    let line = format!(
+        "(setsid bash -c 'trap \"\" TERM HUP; while :; do sleep 1; done; : {mark}' &); echo born; while :; do sleep 1; done; : {mark}"
+    );
+    let (_, start) = host.start_for(&["bash", "-c", &line]).await;
+    let mut running = host.launch(start).await.unwrap();
+    loop {
+        match running.next().await.unwrap() {
+            run_response::Message::Stdout(bytes) if bytes.starts_with(b"born") => break,
+            run_response::Message::Started(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let signal = run_request::Message::Signal(libc::SIGSTOP.unsigned_abs());
+    running.send(signal).await;
+    let marked = || {
+        processes()
+            .into_iter()
+            .filter(|(_, _, state, words)| state != "Z" && words.contains(&mark))
+            .collect::<Vec<_>>()
+    };
+    let begun = Instant::now();
+    while !marked().iter().all(|(_, _, state, _)| state == "T") {
+        assert!(begun.elapsed() < PATIENCE, "nothing was stopped: {:?}", marked());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let all = processes();
+    let ours = |parent: i32| {
+        let found = all
+            .iter()
+            .find(|(_, of, _, words)| *of == parent && words.contains("portcullis-launch"));
+        found.expect("a launcher").0
+    };
+    let launcher = ours(std::process::id().cast_signed());
+    let init = ours(launcher);
+    for pid in [launcher, init] {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    let begun = Instant::now();
+    while !marked().is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "they are left: {:?}", marked());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

@@ -152,6 +152,32 @@ fn the_exit_status_is_the_commands() {
     assert_eq!(missing.output().unwrap().status.code(), Some(127));
 }
 
+/// Asks to be traced by its parent, gets a signal, starts itself anew under it, and gets one more that ends it.
+const TRACED: &str = "import ctypes, os, signal, sys
+libc = ctypes.CDLL(None)
+if len(sys.argv) == 1:
+    signal.signal(signal.SIGUSR1, lambda *_: print('got it', flush=True))
+    assert libc.ptrace(0, 0, 0, 0) == 0
+    os.kill(os.getpid(), signal.SIGUSR1)
+    assert libc.ptrace(0, 0, 0, 0) == 0
+    os.execvp('python3', ['python3', sys.argv[0], 'again'])
+print('here', flush=True)
+sys.exit(3)";
+
+#[test]
+fn a_command_that_asks_to_be_traced_runs_to_its_end() {
+    for place in Place::all() {
+        std::fs::write(place.workspace.join("traced.py"), TRACED).unwrap();
+        let output = place.inside("exec python3 traced.py");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            (output.status.code(), said.as_ref()),
+            (Some(3), "got it\nhere\n"),
+            "{output:?}"
+        );
+    }
+}
+
 #[test]
 fn where_no_user_namespace_is_permitted_root_has_a_sandbox_all_the_same() {
     let place = Place::new(None);

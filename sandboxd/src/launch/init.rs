@@ -22,7 +22,7 @@ use super::spec::{Event, Exited, NotExecuted, Refused, RefusedCall, RefusedCalls
 use super::{StepFailed, filter, identity, landlock, limits, mounts, network, streams, terminal};
 use crate::sys::notify::{self, Answer};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
-use crate::sys::{fds, net, seccomp, signals};
+use crate::sys::{fds, net, process, seccomp, signals};
 
 /// What the init holds on to.
 #[derive(Debug)]
@@ -415,6 +415,11 @@ pub(super) fn watch(
     loop {
         // Reap before waiting: the command may have ended before SIGCHLD was blocked.
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if !status.exited() && !status.signaled() {
+                // A child that asked to be traced has stopped for its tracer, which is this process. No reason to end a run.
+                let _ = process::detach(pid, passed_to_traced(status));
+                continue;
+            }
             if pid == command {
                 return Some(exited(status));
             }
@@ -444,7 +449,7 @@ pub(super) fn watch(
         if control_event {
             let mut number = [0u8];
             match rustix::io::read(control.as_fd(), &mut number) {
-                Ok(1) => pass_on(command, number[0]),
+                Ok(1) => pass_on(command, guard, number[0]),
                 _ => return None,
             }
         }
@@ -465,7 +470,7 @@ fn refuse(listener: &OwnedFd, calls: &mut Tally) {
 
 /// Stopping and going on is for everybody inside: a process that has left the command's group would go on reading what the
 /// command has, the caller's terminal too.
-fn pass_on(command: Pid, number: u8) {
+fn pass_on(command: Pid, guard: Option<Pid>, number: u8) {
     if let Some(signal) = Signal::from_named_raw(i32::from(number)) {
         let everybody = match signal {
             Signal::STOP | Signal::TSTP => Some(Signal::STOP),
@@ -475,6 +480,10 @@ fn pass_on(command: Pid, number: u8) {
         if let Some(signal) = everybody {
             // The "group" of process 1 is every process of the namespace but this one, see kill(2).
             let _ = rustix::process::kill_process_group(Pid::INIT, signal);
+            // Without namespaces the guard is one of them: stopped, it would see nobody to their end.
+            if let (Signal::STOP, Some(guard)) = (signal, guard) {
+                let _ = rustix::process::kill_process(guard, Signal::CONT);
+            }
             return;
         }
         // The group, as a terminal would; the command itself if it has left its group.
@@ -482,6 +491,14 @@ fn pass_on(command: Pid, number: u8) {
             let _ = rustix::process::kill_process(command, signal);
         }
     }
+}
+
+/// The signal that a traced process stopped for, for it to get. A trap is the kernel's own word for an `execve` under a tracer.
+fn passed_to_traced(status: WaitStatus) -> i32 {
+    status
+        .stopping_signal()
+        .filter(|signal| *signal != libc::SIGTRAP)
+        .unwrap_or(0)
 }
 
 fn exited(status: WaitStatus) -> Exited {
