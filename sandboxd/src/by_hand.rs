@@ -33,6 +33,7 @@ use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::{receive_port, send_rules};
 use crate::places::Places;
 use crate::prepare::{Extras, prepare};
+use crate::printable::printable;
 use crate::protect::note::{Note, remove_ended};
 use crate::protect::placeholders::Registry;
 use crate::protect::{Plan, sweep};
@@ -538,5 +539,5 @@ fn print_report(enforcement: &Enforcement, left_out: &[String]) {
 
 /// One line for the person, beside the command's own output.
 fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {line}");
+    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {}", printable(line));
 }

@@ -165,6 +165,22 @@ print('here', flush=True)
 sys.exit(3)";
 
 #[test]
+fn the_names_of_files_do_not_drive_the_callers_terminal() {
+    let odd = r"$'x\e[31m\e]0;title\a\nportcullis-sandboxd: all is fine'";
+    let line = format!("N={odd}; mkdir \"$N\" && git init -q \"$N\" && echo x > \"$N/.git/hooks/pre-commit\"");
+    for place in Place::all() {
+        let said = String::from_utf8(place.inside(&line).stderr).unwrap();
+        assert!(said.contains("put aside `") && said.contains(r"x\u{1b}[31m"), "{said}");
+        assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
+        assert!(
+            said.lines()
+                .all(|line| line.starts_with("portcullis-sandboxd: put aside")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_command_that_asks_to_be_traced_runs_to_its_end() {
     for place in Place::all() {
         std::fs::write(place.workspace.join("traced.py"), TRACED).unwrap();
