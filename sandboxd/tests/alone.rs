@@ -326,6 +326,29 @@ fn credentials_and_private_folders_are_not_read() {
 }
 
 #[test]
+fn the_streams_can_be_opened_again_as_they_are_open() {
+    let place = Place::new();
+    let log = place.outside.join("log");
+    let done = |line: &str, append: bool| {
+        fs::write(&log, "first\n").unwrap();
+        fs::set_permissions(&log, fs::Permissions::from_mode(0o666)).unwrap();
+        let opened = fs::OpenOptions::new().append(append).write(true).open(&log).unwrap();
+        let mut command = place.sandboxed(READS, line);
+        let status = command.stdout(opened).status().unwrap();
+        (status.success(), fs::read_to_string(&log).unwrap())
+    };
+    assert_eq!(done("echo x > /dev/stdout", false), (true, "x\n".to_owned()));
+    assert_eq!(done("echo x >> /dev/stdout", true), (true, "first\nx\n".to_owned()));
+    assert_eq!(done("echo x > /dev/stdout", true), (false, "first\n".to_owned()));
+    let mut command = place.sandboxed(READS, "cat /dev/stdin && echo x >> /dev/stdin");
+    let output = command.stdin(fs::File::open(&log).unwrap()).output().unwrap();
+    assert_eq!(
+        (output.status.success(), output.stdout.as_slice()),
+        (false, b"first\n".as_slice())
+    );
+}
+
+#[test]
 fn what_takes_more_is_refused_and_told_why() {
     let place = Place::new();
     let policy = |rest: &str| READS.replace(" }", &format!(", {rest} }}"));

@@ -413,6 +413,58 @@ fn standard_streams_do_not_lead_around_the_mounts() {
     }
 }
 
+/// Programs open `/dev/stdout` and `/dev/stderr` where they mean the streams. That permits no more than the streams do.
+#[test]
+fn the_streams_can_be_opened_again_as_they_are_open() {
+    for place in Place::all() {
+        let log = |name: &str| place.outside.join(name);
+        let opened = |name: &str, append: bool| {
+            let mut how = std::fs::OpenOptions::new();
+            how.create(true).append(append).write(true).open(log(name)).unwrap()
+        };
+        let done = |line: &str, append: bool| {
+            std::fs::write(log("log"), "first\n").unwrap();
+            std::fs::set_permissions(log("log"), std::fs::Permissions::from_mode(0o666)).unwrap();
+            let mut command = place.sandboxed(line);
+            let status = command.stdout(opened("log", append)).status().unwrap();
+            (status.success(), std::fs::read_to_string(log("log")).unwrap())
+        };
+        assert_eq!(done("echo x > /dev/stdout", false), (true, "x\n".to_owned()));
+        assert_eq!(done("echo x >> /dev/stdout", true), (true, "first\nx\n".to_owned()));
+        // What was opened to append to is not emptied, what was opened to be read is not written, nor is anything beside it.
+        assert_eq!(done("echo x > /dev/stdout", true), (false, "first\n".to_owned()));
+        let path = log("log").display().to_string();
+        assert_eq!(
+            done(&format!("echo x >> {path}; exit 1"), true),
+            (false, "first\n".to_owned())
+        );
+        let mut command = place.sandboxed("cat /dev/stdin && echo x >> /dev/stdin");
+        let output = command
+            .stdin(std::fs::File::open(log("log")).unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(
+            (output.status.success(), output.stdout.as_slice()),
+            (false, b"first\n".as_slice())
+        );
+        // At a terminal, here one that `script` makes.
+        let line = place.sandboxed(
+            "echo x > /dev/stderr && echo y > /dev/stdout && test -t 1 && stty size < /dev/stdout > /dev/null",
+        );
+        let words: Vec<_> = std::iter::once(line.get_program())
+            .chain(line.get_args())
+            .map(|word| format!("'{}'", word.to_str().unwrap()))
+            .collect();
+        let mut script = place.command(Path::new("script"));
+        let output = script.args(["-qec", &words.join(" "), "/dev/null"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("x\r\n") && said.contains("y\r\n"),
+            "{output:?}"
+        );
+    }
+}
+
 /// A command that imitates a git folder around the project does not hide the repositories in it from the next run.
 #[test]
 fn an_imitated_git_folder_hides_no_repository() {
