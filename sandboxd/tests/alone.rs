@@ -348,6 +348,43 @@ fn the_streams_can_be_opened_again_as_they_are_open() {
     );
 }
 
+/// What the team policy of a fresh server denies: places in the home folder and of the machine.
+#[test]
+fn what_is_denied_by_its_place_is_hidden_here_too() {
+    let place = Place::new();
+    let made = place.outside_of_it(
+        "cd && mkdir -p .secrets/deep && echo secret > .secrets/deep/a && echo secret > .token && echo plain > .profile && echo hidden > ../outside/denied",
+    );
+    assert!(made.status.success());
+    let policy = READS.replace(
+        " }",
+        &format!(
+            r#", "denyRead": ["~/.secrets/**", "~/.token", "{}"] }}"#,
+            place.outside.join("denied").display()
+        ),
+    );
+    let line = "cat ~/.profile a; cat ~/.secrets/deep/a ~/.token ../outside/denied; true";
+    let done = place.sandboxed(&policy, line).output().unwrap();
+    assert_eq!(text(&done.stdout), "plain\nhi\n", "{done:?}");
+    let control = place.inside(line);
+    assert_eq!(
+        text(&control.stdout),
+        "plain\nhi\nsecret\nsecret\nhidden\n",
+        "{control:?}"
+    );
+    // What lies in the workspace cannot be taken out of it here.
+    let policy = READS.replace(
+        " }",
+        &format!(r#", "denyRead": ["{}/a"] }}"#, place.workspace.display()),
+    );
+    let refused = place.sandboxed(&policy, "cat a").output().unwrap();
+    let told = text(&refused.stderr);
+    assert!(
+        !refused.status.success() && told.contains("ws/a` in the workspace"),
+        "{told}"
+    );
+}
+
 #[test]
 fn what_takes_more_is_refused_and_told_why() {
     let place = Place::new();
