@@ -418,10 +418,12 @@ fn read_policy(path: &Path) -> Result<SandboxSettings, ExecError> {
 /// the names of what was left out.
 fn environment(tmp_read_only: bool, sockets: &[String]) -> (Vec<Vec<u8>>, Vec<String>) {
     let tmp = if tmp_read_only { PRIVATE_TMP } else { "/tmp" };
-    let left_out = |name: &str| scrub::is_of_outside(name) || scrub::looks_secret(name);
+    let left_out = |name: &str, value: &[u8]| {
+        scrub::is_of_outside(name) || scrub::looks_secret(name) || scrub::holds_secret(name, value)
+    };
     let (out, kept): (Vec<_>, Vec<_>) = std::env::vars_os().partition(|(name, value)| {
         let name = name.to_string_lossy();
-        left_out(&name) && !scrub::leads_to(&name, value.as_bytes(), sockets)
+        left_out(&name, value.as_bytes()) && !scrub::leads_to(&name, value.as_bytes(), sockets)
     });
     let kept = kept
         .iter()
