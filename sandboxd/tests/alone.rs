@@ -134,12 +134,12 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn what_only_reads_runs_and_what_is_not_enforced_is_told() {
     let place = Place::new();
-    let done = place.inside("git status --porcelain && cat a && ls && id -u && echo ${A_SECRET_TOKEN-none} $CURSOR_SANDBOX; ls /usr | wc -l | grep -vx 0 > /dev/null && echo usr");
+    let done = place.inside("git status --porcelain && cat a && ls && id -u && echo ${A_SECRET_TOKEN-none} $CURSOR_SANDBOX $CURSOR_SANDBOX_LANDLOCK_STATUS ${TMPDIR-no place}; ls /usr | wc -l | grep -vx 0 > /dev/null && echo usr");
     let user = rustix::process::geteuid().as_raw();
     let user = place.user.unwrap_or(user);
     assert_eq!(
         text(&done.stdout),
-        format!("?? a\nhi\na\n{user}\nnone native\nusr\n"),
+        format!("?? a\nhi\na\n{user}\nnone native without_namespaces no place\nusr\n"),
         "{done:?}"
     );
     let told = text(&done.stderr);

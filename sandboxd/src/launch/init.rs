@@ -299,7 +299,12 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
         .map_err(|error| StepFailed::new("command", "making a pipe", error))?;
     let argv = c_strings(&spec.argv).map_err(failed("reading the arguments"))?;
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let environment = identity::with_identity(spec.environment.clone(), uid, gid, landlock_abi);
+    let environment = identity::with_identity(
+        spec.environment.clone(),
+        uid,
+        gid,
+        identity::landlock_status(landlock_abi),
+    );
     let environment = c_strings(&environment).map_err(failed("reading the environment"))?;
     let programs = candidates(spec).map_err(failed("reading the program's name"))?;
     // Before there is a command: it may not trace this process, nor reach its descriptors (it could forge reports) or its
