@@ -386,6 +386,34 @@ fn what_is_denied_by_its_place_is_hidden_here_too() {
 }
 
 #[test]
+fn what_lies_beside_the_contents_of_files_is_not_told_and_no_lease_is_given() {
+    let place = Place::new();
+    assert!(
+        place
+            .outside_of_it("mkdir ~/.aws; mv a ../outside/a; echo hi > a")
+            .status
+            .success()
+    );
+    for line in [
+        "import ctypes; assert ctypes.CDLL(None).inotify_init1(0) >= 0",
+        "import os; os.listxattr('../outside/a')",
+        "import fcntl; fcntl.fcntl(open('a'), fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+    ] {
+        let line = format!("python3 -c \"{line}\"");
+        let done = place.inside(&line);
+        assert!(!done.status.success(), "{line}: {done:?}");
+        assert!(place.outside_of_it(&line).status.success(), "the control, {line}");
+    }
+    // Programs do without.
+    let done = place.inside("ls -la a ../outside > /dev/null && cp a /dev/null && echo done");
+    assert_eq!(
+        (text(&done.stdout).as_str(), text(&done.stderr).contains("xattr")),
+        ("done\n", false),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn what_takes_more_is_refused_and_told_why() {
     let place = Place::new();
     let policy = |rest: &str| READS.replace(" }", &format!(", {rest} }}"));

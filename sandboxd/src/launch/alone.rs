@@ -40,7 +40,7 @@ const STEP: &str = "without_namespaces";
 /// What does not hold, beside that there are none.
 pub const NOT_ENFORCED: [&str; 3] = [
     "other processes can be seen, with their command lines (not their memory, variables and files; no signal reaches them)",
-    "that something hidden exists, how large and how old it is can be seen (not what is in it)",
+    "that something hidden exists, how large and how old it is, and where a link leads can be seen (not what is in it)",
     "processes are left if the launcher, its init and its guard are killed at the same moment",
 ];
 
