@@ -8,7 +8,7 @@ use crate::{
     AbsPath, Layer,
     document::{self, Fault},
     network::{HostRule, NetworkRules, ecosystems},
-    path::DenialText,
+    path::{DenialReading, DenialText},
 };
 
 mod hidden;
@@ -212,21 +212,35 @@ pub struct EffectiveSandbox {
 impl EffectiveSandbox {
     /// Why this cannot be enforced without namespaces, by the key that says so; `None` if it can: nothing is written, nobody is
     /// reached, and nothing that lies in the workspace is kept from being read. Landlock's rules only add, so that nothing can be
-    /// taken out of what may be written or read as a whole.
+    /// taken out of what may be written or read as a whole. What is denied by its place (`~/.aws/**`, `//**/id_rsa`) is hidden as
+    /// credentials are; whether some of it lies in the workspace the host sees before it runs anything.
     #[must_use]
     pub fn needs_namespaces(&self) -> Option<&'static str> {
         let needs = [
             (self.kind != SandboxType::WorkspaceReadonly, "type"),
             (!self.read_write.is_empty(), "additionalReadwritePaths"),
             (!self.network.reach_nothing(), "networkPolicy"),
-            (!self.deny_read.is_empty(), "denyRead"),
-            (!self.ruled_out.is_empty(), "rules and ignore lists on reading"),
+            (self.deny_read.iter().any(|entry| !is_elsewhere(entry)), "denyRead"),
+            (
+                !self.ruled_out.iter().all(DenialText::has_its_own_place),
+                "rules and ignore lists on reading",
+            ),
             (self.share_tmp, "shareTmp"),
             (self.shared_build_cache, "enableSharedBuildCache"),
             (!self.unix_sockets.is_empty(), "allowUnixSockets"),
         ];
         needs.into_iter().find_map(|(needs, key)| needs.then_some(key))
     }
+}
+
+fn is_elsewhere(entry: &PlacedPath) -> bool {
+    let denial = DenialText {
+        reading: DenialReading::Entry,
+        pattern: entry.text.clone(),
+        folder: None,
+        exceptions: Vec::new(),
+    };
+    denial.has_its_own_place()
 }
 
 /// Puts together what the documents say.

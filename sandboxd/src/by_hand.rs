@@ -33,6 +33,7 @@ use crate::limits::{Facts, hold, kernel};
 use crate::network::standalone::{receive_port, send_rules};
 use crate::places::Places;
 use crate::prepare::{Extras, prepare};
+use crate::printable::printable;
 use crate::protect::note::{Note, remove_ended};
 use crate::protect::placeholders::Registry;
 use crate::protect::{Plan, sweep};
@@ -417,10 +418,12 @@ fn read_policy(path: &Path) -> Result<SandboxSettings, ExecError> {
 /// the names of what was left out.
 fn environment(tmp_read_only: bool, sockets: &[String]) -> (Vec<Vec<u8>>, Vec<String>) {
     let tmp = if tmp_read_only { PRIVATE_TMP } else { "/tmp" };
-    let left_out = |name: &str| scrub::is_of_outside(name) || scrub::looks_secret(name);
+    let left_out = |name: &str, value: &[u8]| {
+        scrub::is_of_outside(name) || scrub::looks_secret(name) || scrub::holds_secret(name, value)
+    };
     let (out, kept): (Vec<_>, Vec<_>) = std::env::vars_os().partition(|(name, value)| {
         let name = name.to_string_lossy();
-        left_out(&name) && !scrub::leads_to(&name, value.as_bytes(), sockets)
+        left_out(&name, value.as_bytes()) && !scrub::leads_to(&name, value.as_bytes(), sockets)
     });
     let kept = kept
         .iter()
@@ -538,5 +541,5 @@ fn print_report(enforcement: &Enforcement, left_out: &[String]) {
 
 /// One line for the person, beside the command's own output.
 fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {line}");
+    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {}", printable(line));
 }

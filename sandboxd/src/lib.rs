@@ -21,6 +21,7 @@ pub mod mcp;
 pub mod network;
 pub mod places;
 pub mod prepare;
+pub mod printable;
 pub mod probe;
 pub mod process;
 pub mod protect;

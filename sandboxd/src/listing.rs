@@ -49,6 +49,8 @@ pub enum Kind {
     Folder,
     /// A symbolic link.
     Link,
+    /// A unix socket.
+    Socket,
     /// A file or anything else.
     Other,
     /// The kernel did not say.
@@ -221,6 +223,7 @@ fn kind(folder: &OwnedFd, name: &CStr, told: FileType) -> Kind {
     match told {
         FileType::Directory => Kind::Folder,
         FileType::Symlink => Kind::Link,
+        FileType::Socket => Kind::Socket,
         FileType::Unknown => Kind::Unknown,
         _ => Kind::Other,
     }

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use portcullis_sandboxd::by_hand::{self, ExecError};
 use portcullis_sandboxd::network::standalone;
 use portcullis_sandboxd::places::Places;
+use portcullis_sandboxd::printable::printable;
 use portcullis_sandboxd::serve::{Options, ServeError, bind};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -203,6 +204,6 @@ fn complain(error: &dyn std::error::Error) -> ExitCode {
         line.push_str(&error.to_string());
         cause = error.source();
     }
-    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {line}");
+    let _ = writeln!(io::stderr(), "portcullis-sandboxd: {}", printable(&line));
     ExitCode::FAILURE
 }

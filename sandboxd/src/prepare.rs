@@ -211,7 +211,14 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
             return Err(Unpreparable::HiddenWorkspace(path.clone()));
         }
     }
-    let reachable = sockets::reachable(&[&read_write, &outside]);
+    let looked_at: Vec<PathBuf> = roots
+        .iter()
+        .filter(|root| !protect::is_within(root, &read_write))
+        .cloned()
+        .collect();
+    let read_only = protect::scan::scan(&looked_at);
+    let met = [plan.sockets.as_slice(), &read_only.sockets].concat();
+    let reachable = sockets::reachable(&[&read_write, &outside], &met);
     if !reachable.complete {
         plan.missing
             .push("hidden sockets: there are more on this host than can be hidden".to_owned());
@@ -233,6 +240,10 @@ pub fn prepare(profile: &SandboxProfile, extras: &Extras) -> Result<Prepared, Un
     };
     let mut warnings = protect::hardlinks::warnings(&plan.protected);
     warnings.extend(allowed.warnings);
+    warnings.extend(reachable.warnings);
+    if !read_only.complete {
+        warnings.push("sockets of the outside: the workspace is too large to find all that lie in it".to_owned());
+    }
     let needs_namespaces = namespaces::needed(profile, &roots, &masked);
     let (wanted, all) = placeholders::wanted(&plan);
     if !all {

@@ -42,6 +42,8 @@ pub struct Plan {
     pub protected: Vec<PathBuf>,
     /// Files and folders in the workspace that git's configuration names and that do not exist: nobody may make them.
     pub absent: Vec<PathBuf>,
+    /// Unix sockets in the writable folders, whether somebody is reached there or not.
+    pub sockets: Vec<PathBuf>,
     /// What could not be protected, one line each.
     pub missing: Vec<String>,
 }
@@ -60,7 +62,12 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
     // Whoever can write these files points git to another configuration and other hooks, or to another work tree.
     read.extend([".git/commondir", ".git/gitdir"].into_iter().flat_map(Pattern::parse));
     let patterns = read;
-    let Scan { anchors, complete, .. } = scan::scan(roots);
+    let Scan {
+        anchors,
+        complete,
+        sockets,
+        ..
+    } = scan::scan(roots);
     if !complete {
         missing.push("read-only patterns: the workspace is too large to find every repository in it".to_owned());
     }
@@ -71,6 +78,7 @@ pub fn plan(roots: &[PathBuf], patterns: &[String]) -> Plan {
         anchors,
         protected: Vec::new(),
         absent: Vec::new(),
+        sockets,
         missing,
     };
     let mut protected: Vec<PathBuf> = Vec::new();

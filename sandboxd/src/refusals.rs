@@ -15,6 +15,7 @@ use portcullis_proto::v1::{RefusedKind, SandboxRefusal};
 
 use crate::launch::filter::refused::{self, Tally};
 use crate::network::HostReport;
+use crate::printable::printable;
 
 /// Most refusals that are told of one run.
 pub const MAX_TOLD: usize = 32;
@@ -87,7 +88,8 @@ pub fn line(refusal: &SandboxRefusal) -> Option<String> {
     } else {
         format!("; {remedy}")
     };
-    Some(format!("portcullis: {begin} {what}: {reason}{end}\n"))
+    let line = format!("{begin} {what}: {reason}{end}");
+    Some(format!("portcullis: {}\n", printable(&line)))
 }
 
 #[cfg(test)]

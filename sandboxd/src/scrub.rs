@@ -1,7 +1,10 @@
-//! Variables that do not enter a sandbox, by their names: those that look like secrets, name sockets outside, or load code.
+//! Variables that do not enter a sandbox: those that look like secrets, by their names or by what they hold, name sockets outside, or
+//! load code.
 //!
-//! Names only are looked at, and only names are told. A profile's list of what is passed on is stricter; this holds for the
+//! Only names are told. A profile's list of what is passed on is stricter; this holds for the
 //! variables that such a list lets through, and for a terminal, where the person's own variables are wanted.
+
+use portcullis_policy::redact;
 
 /// Most names that are told.
 const MAX_TOLD: usize = 256;
@@ -32,6 +35,8 @@ const SECRET_ENDINGS: &[&str] = &[
     "_KEY",
     "_PWD",
     "_PASS",
+    "_PWORD",
+    "_TOK",
     "_AUTH",
     "_PAT",
     "_JWT",
@@ -52,10 +57,25 @@ const SECRET_NAMES: &[&str] = &[
     "SSHPASS",
     "KUBECONFIG_DATA",
     "AUTHORIZATION",
+    "AUTH",
+    "PASS",
+    "PWORD",
+    "SESSION_ID",
     "JWT",
     "KEY",
     "PAT",
 ];
+
+/// Beginnings of names of secrets: sessions of password managers (`OP_SESSION_my`, `BW_SESSION`).
+const SECRET_BEGINNINGS: &[&str] = &["OP_SESSION", "BW_SESSION"];
+
+/// Without these nothing works; what they hold is the names of folders and people.
+const NEEDED: &[&str] = &[
+    "PATH", "HOME", "PWD", "OLDPWD", "SHELL", "USER", "LOGNAME", "TERM", "LANG",
+];
+
+/// Longest value that is looked at; what is longer is no secret's, and would take too long.
+const MAX_VALUE: usize = 64 * 1024;
 
 /// Names that look like secrets and are none; tools behave otherwise without them.
 const FREE: &[&str] = &["TOKENIZERS_PARALLELISM", "OLDPWD", "GPG_KEY"];
@@ -97,6 +117,18 @@ pub fn looks_secret(name: &str) -> bool {
     SECRET.iter().any(|part| upper.contains(part))
         || SECRET_ENDINGS.iter().any(|ending| upper.ends_with(ending))
         || SECRET_NAMES.contains(&upper.as_str())
+        || SECRET_BEGINNINGS.iter().any(|beginning| upper.starts_with(beginning))
+}
+
+/// Whether a variable holds a secret, whatever its name says: a key of a known form, or an address or settings with a password
+/// in them (`http://user:password@proxy:3128`, `jdbc:x?password=y`).
+#[must_use]
+pub fn holds_secret(name: &str, value: &[u8]) -> bool {
+    if NEEDED.contains(&name) || value.len() > MAX_VALUE {
+        return false;
+    }
+    let text = String::from_utf8_lossy(value);
+    redact::text(&text) != text
 }
 
 /// Of these, those whose value is the address of a socket.
@@ -170,6 +202,12 @@ mod tests {
             ("COMPASS", false),
             ("HOME", false),
             ("PATTERN", false),
+            ("PASS", true),
+            ("PWORD", true),
+            ("AUTH", true),
+            ("HF_TOK", true),
+            ("OP_SESSION_my", true),
+            ("XDG_SESSION_ID", false),
         ] {
             assert_eq!(looks_secret(name), secret, "{name}");
         }
@@ -187,6 +225,30 @@ mod tests {
             ("XDG_RUNTIME_DIR", "/run/a", false),
         ] {
             assert_eq!(leads_to(name, value.as_bytes(), &sockets), leads, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_known_by_what_a_variable_holds() {
+        let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        for (name, value, secret) in [
+            ("FOO", token.as_str(), true),
+            ("HTTP_PROXY", "http://user:pw1234@proxy:3128", true),
+            ("PIP_INDEX_URL", "https://user:tok@pypi.example/simple", true),
+            ("JDBC_URL", "jdbc:postgresql://db/x?user=u&password=s3cr3t", true),
+            ("HTTP_PROXY", "http://proxy:3128", false),
+            ("PIP_INDEX_URL", "https://pypi.example/simple", false),
+            ("GIT_AUTHOR_EMAIL", "someone@example.com", false),
+            ("LS_COLORS", "rs=0:di=01;34:*.tar=01;31:*.pem=00;31", false),
+            ("PS1", "\\u@\\h:\\w\\$ ", false),
+            ("SSH_CONNECTION", "10.0.0.1 5000 10.0.0.2 22", false),
+            ("RUSTFLAGS", "-C target-cpu=native --cfg tokio_unstable", false),
+            ("JAVA_OPTS", "-Xmx2g -Dfile.encoding=UTF-8", false),
+            ("NODE_OPTIONS", "--max-old-space-size=4096", false),
+            ("PATH", "/usr/bin:/bin", false),
+            ("GIT_COMMIT", "63fa81b1c0ffee63fa81b1c0ffee63fa81b1c0ff", false),
+        ] {
+            assert_eq!(holds_secret(name, value.as_bytes()), secret, "{name}={value}");
         }
     }
 

@@ -134,12 +134,12 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn what_only_reads_runs_and_what_is_not_enforced_is_told() {
     let place = Place::new();
-    let done = place.inside("git status --porcelain && cat a && ls && id -u && echo ${A_SECRET_TOKEN-none} $CURSOR_SANDBOX; ls /usr | wc -l | grep -vx 0 > /dev/null && echo usr");
+    let done = place.inside("git status --porcelain && cat a && ls && id -u && echo ${A_SECRET_TOKEN-none} $CURSOR_SANDBOX $CURSOR_SANDBOX_LANDLOCK_STATUS ${TMPDIR-no place}; ls /usr | wc -l | grep -vx 0 > /dev/null && echo usr");
     let user = rustix::process::geteuid().as_raw();
     let user = place.user.unwrap_or(user);
     assert_eq!(
         text(&done.stdout),
-        format!("?? a\nhi\na\n{user}\nnone native\nusr\n"),
+        format!("?? a\nhi\na\n{user}\nnone native without_namespaces no place\nusr\n"),
         "{done:?}"
     );
     let told = text(&done.stderr);
@@ -157,6 +157,22 @@ fn what_only_reads_runs_and_what_is_not_enforced_is_told() {
         assert_eq!(place.inside(&line).status.code(), Some(status));
     }
     assert_eq!(place.inside("kill -KILL $$").status.code(), Some(137));
+}
+
+#[test]
+fn a_command_that_asks_to_be_traced_runs_to_its_end() {
+    let place = Place::new();
+    let line = "exec python3 -c 'import ctypes, os, signal, sys
+signal.signal(signal.SIGUSR1, lambda *_: print(\"got it\", flush=True))
+assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
+os.kill(os.getpid(), signal.SIGUSR1)
+sys.exit(3)'";
+    let done = place.inside(line);
+    assert_eq!(
+        (done.status.code(), text(&done.stdout).as_str()),
+        (Some(3), "got it\n"),
+        "{done:?}"
+    );
 }
 
 #[test]
@@ -306,6 +322,94 @@ fn credentials_and_private_folders_are_not_read() {
     assert!(
         text(&place.outside_of_it(&line).stdout).contains("secret"),
         "the control"
+    );
+}
+
+#[test]
+fn the_streams_can_be_opened_again_as_they_are_open() {
+    let place = Place::new();
+    let log = place.outside.join("log");
+    let done = |line: &str, append: bool| {
+        fs::write(&log, "first\n").unwrap();
+        fs::set_permissions(&log, fs::Permissions::from_mode(0o666)).unwrap();
+        let opened = fs::OpenOptions::new().append(append).write(true).open(&log).unwrap();
+        let mut command = place.sandboxed(READS, line);
+        let status = command.stdout(opened).status().unwrap();
+        (status.success(), fs::read_to_string(&log).unwrap())
+    };
+    assert_eq!(done("echo x > /dev/stdout", false), (true, "x\n".to_owned()));
+    assert_eq!(done("echo x >> /dev/stdout", true), (true, "first\nx\n".to_owned()));
+    assert_eq!(done("echo x > /dev/stdout", true), (false, "first\n".to_owned()));
+    let mut command = place.sandboxed(READS, "cat /dev/stdin && echo x >> /dev/stdin");
+    let output = command.stdin(fs::File::open(&log).unwrap()).output().unwrap();
+    assert_eq!(
+        (output.status.success(), output.stdout.as_slice()),
+        (false, b"first\n".as_slice())
+    );
+}
+
+/// What the team policy of a fresh server denies: places in the home folder and of the machine.
+#[test]
+fn what_is_denied_by_its_place_is_hidden_here_too() {
+    let place = Place::new();
+    let made = place.outside_of_it(
+        "cd && mkdir -p .secrets/deep && echo secret > .secrets/deep/a && echo secret > .token && echo plain > .profile && echo hidden > ../outside/denied",
+    );
+    assert!(made.status.success());
+    let policy = READS.replace(
+        " }",
+        &format!(
+            r#", "denyRead": ["~/.secrets/**", "~/.token", "{}"] }}"#,
+            place.outside.join("denied").display()
+        ),
+    );
+    let line = "cat ~/.profile a; cat ~/.secrets/deep/a ~/.token ../outside/denied; true";
+    let done = place.sandboxed(&policy, line).output().unwrap();
+    assert_eq!(text(&done.stdout), "plain\nhi\n", "{done:?}");
+    let control = place.inside(line);
+    assert_eq!(
+        text(&control.stdout),
+        "plain\nhi\nsecret\nsecret\nhidden\n",
+        "{control:?}"
+    );
+    // What lies in the workspace cannot be taken out of it here.
+    let policy = READS.replace(
+        " }",
+        &format!(r#", "denyRead": ["{}/a"] }}"#, place.workspace.display()),
+    );
+    let refused = place.sandboxed(&policy, "cat a").output().unwrap();
+    let told = text(&refused.stderr);
+    assert!(
+        !refused.status.success() && told.contains("ws/a` in the workspace"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_lies_beside_the_contents_of_files_is_not_told_and_no_lease_is_given() {
+    let place = Place::new();
+    assert!(
+        place
+            .outside_of_it("mkdir ~/.aws; mv a ../outside/a; echo hi > a")
+            .status
+            .success()
+    );
+    for line in [
+        "import ctypes; assert ctypes.CDLL(None).inotify_init1(0) >= 0",
+        "import os; os.listxattr('../outside/a')",
+        "import fcntl; fcntl.fcntl(open('a'), fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+    ] {
+        let line = format!("python3 -c \"{line}\"");
+        let done = place.inside(&line);
+        assert!(!done.status.success(), "{line}: {done:?}");
+        assert!(place.outside_of_it(&line).status.success(), "the control, {line}");
+    }
+    // Programs do without.
+    let done = place.inside("ls -la a ../outside > /dev/null && cp a /dev/null && echo done");
+    assert_eq!(
+        (text(&done.stdout).as_str(), text(&done.stderr).contains("xattr")),
+        ("done\n", false),
+        "{done:?}"
     );
 }
 
@@ -559,4 +663,73 @@ async fn inner() {
     });
     let closed = host.bash("echo x > ${TMPDIR:-/tmp}/f || echo closed").await;
     assert_eq!(closed.stdout(), "closed\n", "{closed:?}");
+    a_run_that_is_suspended_still_ends_with_its_launcher(&host).await;
+}
+
+/// Parent, state and words of all processes.
+fn processes() -> Vec<(i32, i32, String, String)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let words = text(&fs::read(entry.path().join("cmdline")).ok()?);
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let mut rest = stat.rsplit_once(") ")?.1.split(' ');
+            let state = rest.next()?.to_owned();
+            Some((pid, rest.next()?.parse().ok()?, state, words))
+        })
+        .collect()
+}
+
+async fn a_run_that_is_suspended_still_ends_with_its_launcher(host: &Host) {
+    host.script(|script| {
+        script.profile = |profile| {
+            profile.accept_without_namespaces = true;
+            profile.workspace = WorkspaceAccess::ReadOnly.into();
+        };
+    });
+    let mark = format!("suspended-{}", std::process::id());
+    let line = format!(
+        "(setsid bash -c 'trap \"\" TERM HUP; while :; do sleep 1; done; : {mark}' &); echo born; while :; do sleep 1; done; : {mark}"
+    );
+    let (_, start) = host.start_for(&["bash", "-c", &line]).await;
+    let mut running = host.launch(start).await.unwrap();
+    loop {
+        match running.next().await.unwrap() {
+            run_response::Message::Stdout(bytes) if bytes.starts_with(b"born") => break,
+            run_response::Message::Started(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let signal = run_request::Message::Signal(libc::SIGSTOP.unsigned_abs());
+    running.send(signal).await;
+    let marked = || {
+        processes()
+            .into_iter()
+            .filter(|(_, _, state, words)| state != "Z" && words.contains(&mark))
+            .collect::<Vec<_>>()
+    };
+    let begun = Instant::now();
+    while !marked().iter().all(|(_, _, state, _)| state == "T") {
+        assert!(begun.elapsed() < PATIENCE, "nothing was stopped: {:?}", marked());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let all = processes();
+    let ours = |parent: i32| {
+        let found = all
+            .iter()
+            .find(|(_, of, _, words)| *of == parent && words.contains("portcullis-launch"));
+        found.expect("a launcher").0
+    };
+    let launcher = ours(std::process::id().cast_signed());
+    let init = ours(launcher);
+    for pid in [launcher, init] {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    let begun = Instant::now();
+    while !marked().is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "they are left: {:?}", marked());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

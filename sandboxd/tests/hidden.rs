@@ -234,6 +234,8 @@ fn secrets_stay_out_of_the_environment_and_the_sandbox_says_who_it_is() {
             ("API_TOKEN", "t0p"),
             ("SSH_AUTH_SOCK", "/x"),
             ("DB_PWD", "t0p"),
+            ("HTTP_PROXY", "http://me:t0pt0p@proxy.example:3128"),
+            ("NOTES", "ghp_t0pB2c3D4e5F6a1B2c3D4e5F6a1B2c3D4e5F"),
             ("EDITOR", "vi"),
             ("CURSOR_SANDBOX", "no"),
         ];
@@ -249,7 +251,7 @@ fn secrets_stay_out_of_the_environment_and_the_sandbox_says_who_it_is() {
         assert!(lines.contains(&"EDITOR=vi"), "{inside}");
         assert!(!inside.contains("t0p") && !inside.contains("SSH_AUTH_SOCK"), "{inside}");
         assert!(
-            said.contains("variables left out: API_TOKEN DB_PWD SSH_AUTH_SOCK"),
+            said.contains("variables left out: API_TOKEN DB_PWD HTTP_PROXY NOTES SSH_AUTH_SOCK"),
             "{said}"
         );
         assert!(!said.contains("t0p"), "{said}");

@@ -152,6 +152,48 @@ fn the_exit_status_is_the_commands() {
     assert_eq!(missing.output().unwrap().status.code(), Some(127));
 }
 
+/// Asks to be traced by its parent, gets a signal, starts itself anew under it, and gets one more that ends it.
+const TRACED: &str = "import ctypes, os, signal, sys
+libc = ctypes.CDLL(None)
+if len(sys.argv) == 1:
+    signal.signal(signal.SIGUSR1, lambda *_: print('got it', flush=True))
+    assert libc.ptrace(0, 0, 0, 0) == 0
+    os.kill(os.getpid(), signal.SIGUSR1)
+    assert libc.ptrace(0, 0, 0, 0) == 0
+    os.execvp('python3', ['python3', sys.argv[0], 'again'])
+print('here', flush=True)
+sys.exit(3)";
+
+#[test]
+fn the_names_of_files_do_not_drive_the_callers_terminal() {
+    let odd = r"$'x\e[31m\e]0;title\a\nportcullis-sandboxd: all is fine'";
+    let line = format!("N={odd}; mkdir \"$N\" && git init -q \"$N\" && echo x > \"$N/.git/hooks/pre-commit\"");
+    for place in Place::all() {
+        let said = String::from_utf8(place.inside(&line).stderr).unwrap();
+        assert!(said.contains("put aside `") && said.contains(r"x\u{1b}[31m"), "{said}");
+        assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
+        assert!(
+            said.lines()
+                .all(|line| line.starts_with("portcullis-sandboxd: put aside")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_command_that_asks_to_be_traced_runs_to_its_end() {
+    for place in Place::all() {
+        std::fs::write(place.workspace.join("traced.py"), TRACED).unwrap();
+        let output = place.inside("exec python3 traced.py");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            (output.status.code(), said.as_ref()),
+            (Some(3), "got it\nhere\n"),
+            "{output:?}"
+        );
+    }
+}
+
 #[test]
 fn where_no_user_namespace_is_permitted_root_has_a_sandbox_all_the_same() {
     let place = Place::new(None);
@@ -368,6 +410,58 @@ fn standard_streams_do_not_lead_around_the_mounts() {
         let target = std::fs::File::create(place.outside.join("log")).unwrap();
         assert!(place.sandboxed("echo out").stdout(target).status().unwrap().success());
         assert_eq!(std::fs::read(place.outside.join("log")).unwrap(), b"out\n");
+    }
+}
+
+/// Programs open `/dev/stdout` and `/dev/stderr` where they mean the streams. That permits no more than the streams do.
+#[test]
+fn the_streams_can_be_opened_again_as_they_are_open() {
+    for place in Place::all() {
+        let log = |name: &str| place.outside.join(name);
+        let opened = |name: &str, append: bool| {
+            let mut how = std::fs::OpenOptions::new();
+            how.create(true).append(append).write(true).open(log(name)).unwrap()
+        };
+        let done = |line: &str, append: bool| {
+            std::fs::write(log("log"), "first\n").unwrap();
+            std::fs::set_permissions(log("log"), std::fs::Permissions::from_mode(0o666)).unwrap();
+            let mut command = place.sandboxed(line);
+            let status = command.stdout(opened("log", append)).status().unwrap();
+            (status.success(), std::fs::read_to_string(log("log")).unwrap())
+        };
+        assert_eq!(done("echo x > /dev/stdout", false), (true, "x\n".to_owned()));
+        assert_eq!(done("echo x >> /dev/stdout", true), (true, "first\nx\n".to_owned()));
+        // What was opened to append to is not emptied, what was opened to be read is not written, nor is anything beside it.
+        assert_eq!(done("echo x > /dev/stdout", true), (false, "first\n".to_owned()));
+        let path = log("log").display().to_string();
+        assert_eq!(
+            done(&format!("echo x >> {path}; exit 1"), true),
+            (false, "first\n".to_owned())
+        );
+        let mut command = place.sandboxed("cat /dev/stdin && echo x >> /dev/stdin");
+        let output = command
+            .stdin(std::fs::File::open(log("log")).unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(
+            (output.status.success(), output.stdout.as_slice()),
+            (false, b"first\n".as_slice())
+        );
+        // At a terminal, here one that `script` makes.
+        let line = place.sandboxed(
+            "echo x > /dev/stderr && echo y > /dev/stdout && test -t 1 && stty size < /dev/stdout > /dev/null",
+        );
+        let words: Vec<_> = std::iter::once(line.get_program())
+            .chain(line.get_args())
+            .map(|word| format!("'{}'", word.to_str().unwrap()))
+            .collect();
+        let mut script = place.command(Path::new("script"));
+        let output = script.args(["-qec", &words.join(" "), "/dev/null"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("x\r\n") && said.contains("y\r\n"),
+            "{output:?}"
+        );
     }
 }
 

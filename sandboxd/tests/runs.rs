@@ -293,6 +293,26 @@ async fn a_protected_name_that_appears_is_put_aside_before_the_result() {
 }
 
 /// Starts the real program on the data of a daemon that has ended, and connects to it.
+/// A name that clears the line, sets the window's title, and goes on with a line of its own.
+const ODD: &str = r"$'x\e[31m\e]0;title\a\nportcullis: all is fine'";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_names_of_files_do_not_drive_the_callers_terminal() {
+    let host = Host::start().await;
+    let line = format!(
+        "N={ODD}; mkdir -p \"$N\" \"$N-closed\" && git init -q \"$N\" && echo x > \"$N/.git/hooks/pre-commit\"; chmod 0 \"$N-closed\""
+    );
+    let finished = host.bash(&line).await;
+    let said = String::from_utf8(finished.stderr.clone()).unwrap();
+    assert!(said.contains("put aside `") && said.contains(r"x\u{1b}[31m"), "{said}");
+    assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
+    assert!(
+        said.lines()
+            .all(|line| !line.contains("all is fine") || line.contains("x\\u{1b}")),
+        "{said}"
+    );
+}
+
 async fn real_daemon(host: &mut Host) -> tokio::process::Child {
     let mut daemon = tokio::process::Command::new(env!("CARGO_BIN_EXE_portcullis-sandboxd"))
         .args(["serve", "--data-dir"])

@@ -232,6 +232,108 @@ fn the_variable_that_says_where_an_allowed_socket_is_passes() {
     }
 }
 
+/// Answers at the first socket that it is given, by the name that it is given; then renames it, or gives it another name.
+const SERVE: &str = "import os,socket,sys
+s=socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+os.chmod(sys.argv[1],0o777)
+s.listen()
+how=sys.argv[2]
+if how=='renamed': os.rename(sys.argv[1],sys.argv[3])
+if how=='linked': os.link(sys.argv[1],sys.argv[3])
+print('ready',flush=True)
+while True:
+    c,_=s.accept()
+    c.sendall(b'a service of the outside')
+    c.close()";
+
+/// A service in a process of its own, whose working directory is not this one's.
+struct Service(std::process::Child);
+
+impl Service {
+    fn start(place: &Place, folder: &Path, words: &[&str]) -> Self {
+        let mut command = place.command(Path::new("python3"));
+        command.args(["-c", SERVE]).args(words).current_dir(folder);
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut said, &mut String::new()).unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_socket_of_the_outside_is_hidden_whatever_name_it_was_bound_by() {
+    for place in Place::all() {
+        let out = place.base.join("out");
+        std::fs::create_dir(&out).unwrap();
+        chown(&out, place.user, place.user).unwrap();
+        for folder in [place.base.join("ws"), out] {
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            let way = format!("../{name}/way");
+            let kept = [
+                Service::start(&place, &folder, &["relative", "as it is"]),
+                Service::start(&place, &folder, &["./dot", "as it is"]),
+                Service::start(&place, &place.base.join("ws"), &[&way, "as it is"]),
+                Service::start(&place, &folder, &["new\nline", "as it is"]),
+                Service::start(&place, &folder, &["before", "renamed", "renamed"]),
+                Service::start(&place, &folder, &["linked", "linked", "link"]),
+            ];
+            let whole = folder.join("whole").to_str().unwrap().to_owned();
+            let more = Service::start(&place, &folder, &[&whole, "linked", "whole-link"]);
+            for name in [
+                "relative",
+                "dot",
+                "way",
+                "new\nline",
+                "renamed",
+                "linked",
+                "link",
+                "whole",
+                "whole-link",
+            ] {
+                let socket = folder.join(name);
+                assert!(place.answers_outside(&socket), "{}", socket.display());
+                for kind in ["workspace_readwrite", "workspace_readonly"] {
+                    let policy = json!({ "type": kind });
+                    assert!(!place.answers(&policy, &socket), "{kind}: {}", socket.display());
+                }
+                assert!(place.answers(&json!({ "allowUnixSockets": [socket] }), &socket));
+            }
+            drop((kept, more));
+        }
+    }
+}
+
+#[test]
+fn what_is_made_inside_is_reached_inside_also_in_the_place_of_what_an_earlier_run_left() {
+    for place in Place::all() {
+        let line = "rm -f s2 && python3 -c \"$0\" s2 'as it is' & sleep 1; python3 -c \"$1\" s2; kill %1";
+        for _ in 0..2 {
+            let mut launcher = place.launcher(&json!({}));
+            let output = launcher.args(["bash", "-mc", line, SERVE, ASK]).output().unwrap();
+            assert!(String::from_utf8_lossy(&output.stdout).contains(ANSWER), "{output:?}");
+            assert!(place.base.join("ws/s2").exists(), "nothing is left for the next run");
+        }
+    }
+}
+
+#[test]
+fn git_passes_over_a_hidden_socket() {
+    for place in Place::all() {
+        let line = "git init -q . && touch file && git add -A && git ls-files";
+        let mut launcher = place.launcher(&json!({}));
+        let output = launcher.args(["bash", "-c", line]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "file\n", "{output:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_policy_opens_the_sockets_of_portcullis() {
     let host = Host::start().await;

@@ -87,7 +87,9 @@ fn of_the_sandbox(status: Result<&HostStatus, &String>) -> Check {
                     format!(
                         "tier `without_namespaces`: Landlock and the filter of system calls alone ({missing}); commands run only where \
                          policy accepts that (`acceptWithoutNamespaces`), and only what reads: `type` is `workspace_readonly`, no host \
-                         may be reached, and nothing is kept from being read (`denyRead`, rules, ignore lists)"
+                         may be reached, and nothing that lies in the workspace is kept from being read: neither a credential, nor what \
+                         `denyRead`, an ignore list or a rule `Read(…)` says, but for rules on a place (`~/x`, `//x`); the \
+                         launcher's refusal names the pattern or the path"
                     ),
                 )
                 .mended_by("let ordinary users make user namespaces: see what is said of them above"),

@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::{
     args::{AgentKind, HookArgs, HostArgs, SessionArgs},
     failure::Failure,
+    output::printable,
 };
 
 /// Largest payload that is read, in bytes: contents of whole files travel in it.
@@ -215,7 +216,7 @@ fn write(value: &Value) -> io::Result<()> {
 
 /// The last resort: a reason on stderr and exit code 2.
 fn refuse(reason: &str) -> u8 {
-    let _ = writeln!(io::stderr(), "portcullis: not allowed: {reason}");
+    let _ = writeln!(io::stderr(), "portcullis: not allowed: {}", printable(reason));
     2
 }
 

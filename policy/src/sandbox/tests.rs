@@ -224,6 +224,7 @@ fn what_writes_reaches_or_hides_needs_namespaces() {
     for rest in [
         "",
         r#", "disableTmpWrite": true"#,
+        r#", "denyRead": ["/etc/x", "~/.aws/**"]"#,
         r#", "additionalReadonlyPaths": ["a"]"#,
         r#", "networkPolicy": { "deny": ["a.example"] }"#,
     ] {
@@ -234,6 +235,7 @@ fn what_writes_reaches_or_hides_needs_namespaces() {
         (r#", "networkPolicy": { "allow": ["a.example"] }"#, "networkPolicy"),
         (r#", "networkPolicy": { "default": "allow" }"#, "networkPolicy"),
         (r#", "denyRead": [".env"]"#, "denyRead"),
+        (r#", "denyRead": ["~/.aws/**", "./x"]"#, "denyRead"),
         (r#", "shareTmp": true"#, "shareTmp"),
         (r#", "enableSharedBuildCache": true"#, "enableSharedBuildCache"),
         (r#", "allowUnixSockets": ["/run/x"]"#, "allowUnixSockets"),
@@ -244,13 +246,25 @@ fn what_writes_reaches_or_hides_needs_namespaces() {
     let mut ruled = merge(&[]);
     (ruled.kind, ruled.network) = (SandboxType::WorkspaceReadonly, NetworkRules::default());
     assert_eq!(ruled.needs_namespaces(), None);
-    ruled.ruled_out = vec![DenialText {
-        reading: crate::path::DenialReading::IgnoreList,
-        pattern: ".env".to_owned(),
+    use crate::path::DenialReading::{IgnoreList, Rule};
+    let denial = |reading, pattern: &str| DenialText {
+        reading,
+        pattern: pattern.to_owned(),
         folder: None,
         exceptions: Vec::new(),
-    }];
-    assert!(ruled.needs_namespaces().is_some());
+    };
+    ruled.ruled_out = vec![denial(Rule, "~/.aws/credentials"), denial(Rule, "//**/id_rsa")];
+    assert_eq!(ruled.needs_namespaces(), None);
+    for more in [
+        denial(IgnoreList, ".env"),
+        denial(IgnoreList, "~/x"),
+        denial(Rule, "/x"),
+        denial(Rule, ".env"),
+    ] {
+        let mut ruled = ruled.clone();
+        ruled.ruled_out.push(more);
+        assert!(ruled.needs_namespaces().is_some());
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ const STEP: &str = "without_namespaces";
 /// What does not hold, beside that there are none.
 pub const NOT_ENFORCED: [&str; 3] = [
     "other processes can be seen, with their command lines (not their memory, variables and files; no signal reaches them)",
-    "that something hidden exists, how large and how old it is can be seen (not what is in it)",
+    "that something hidden exists, how large and how old it is, and where a link leads can be seen (not what is in it)",
     "processes are left if the launcher, its init and its guard are killed at the same moment",
 ];
 
@@ -240,6 +240,8 @@ fn without(spec: &Spec) -> Spec {
         !value.starts_with(places::CACHE.as_bytes()) && !value.starts_with(super::mounts::PRIVATE_TMP.as_bytes())
     });
     let layout = spec.layout.clone().unwrap_or_default();
+    // `/tmp` is closed here, whatever was asked for.
+    spec.environment.retain(|variable| !variable.starts_with(b"TMPDIR="));
     if !layout.tmp_read_only
         && let Ok(folder) = std::str::from_utf8(&layout.tmp_folder)
         && !folder.is_empty()
@@ -340,7 +342,7 @@ fn start(
     let (waits, go) = pipe().map_err(failed("making a pipe"))?;
     let argv = init::c_strings(&spec.argv).map_err(failed("reading the arguments"))?;
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let environment = identity::with_identity(spec.environment.clone(), uid, gid, enforcement.landlock_abi);
+    let environment = identity::with_identity(spec.environment.clone(), uid, gid, STEP);
     let environment = init::c_strings(&environment).map_err(failed("reading the environment"))?;
     let programs = init::candidates(spec).map_err(failed("reading the program's name"))?;
     let init = rustix::process::getpid();

@@ -9,7 +9,7 @@ mod calls;
 pub mod refused;
 
 use crate::sys::seccomp::Instruction;
-use calls::{CLONE, CONNECT, IOCTL, MODES, Number, REFUSED, Refusal, SOCKETS, UNSHARE};
+use calls::{CLONE, CONNECT, FCNTL, IOCTL, MODES, Number, REFUSED, Refusal, SET_LEASE, SOCKETS, UNSHARE};
 
 /// Of what the program's listener hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,6 +226,10 @@ fn program_of(architecture: Architecture, reports: Reports, beside: Beside) -> V
     }
     block.push(op(RETURN, ALLOW));
     for_call(&mut program, architecture.number(IOCTL), block);
+    let mut block = vec![op(LOAD_WORD, low_word(1))];
+    return_if_equal(&mut block, SET_LEASE, errno(libc::EINVAL));
+    block.push(op(RETURN, ALLOW));
+    for_call(&mut program, architecture.number(FCNTL), block);
     for &(_, call, argument) in MODES {
         let mut block = vec![op(LOAD_WORD, low_word(argument))];
         return_if_bits(&mut block, libc::S_ISUID, refuse(libc::EPERM));

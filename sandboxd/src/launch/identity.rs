@@ -16,10 +16,9 @@ pub fn landlock_status(abi: u32) -> &'static str {
     }
 }
 
-/// Adds the variables to an environment, whose entries are `NAME=value`. Our own sandbox keeps the caller's ids.
+/// Adds the variables to an environment, whose entries are `NAME=value`; `status` is that of Landlock, or the name of a tier. Our own sandbox keeps the caller's ids.
 #[must_use]
-pub fn with_identity(mut environment: Vec<Vec<u8>>, uid: u32, gid: u32, landlock_abi: u32) -> Vec<Vec<u8>> {
-    let status = landlock_status(landlock_abi);
+pub fn with_identity(mut environment: Vec<Vec<u8>>, uid: u32, gid: u32, status: &str) -> Vec<Vec<u8>> {
     let (uid, gid) = (uid.to_string(), gid.to_string());
     let ours = [
         ("PORTCULLIS_SANDBOX", "1"),
@@ -45,7 +44,7 @@ mod tests {
     fn nobody_brings_them_along_and_the_status_is_what_is_in_force() {
         let brought =
             ["CURSOR_SANDBOX=no", "CURSOR_SANDBOXES=x", "PORTCULLIS_SANDBOX=0"].map(|own| own.as_bytes().to_vec());
-        let inside = with_identity(brought.to_vec(), 7, 8, 1);
+        let inside = with_identity(brought.to_vec(), 7, 8, landlock_status(1));
         let texts: Vec<String> = inside
             .iter()
             .map(|variable| String::from_utf8_lossy(variable).into_owned())

@@ -22,7 +22,7 @@ use super::spec::{Event, Exited, NotExecuted, Refused, RefusedCall, RefusedCalls
 use super::{StepFailed, filter, identity, landlock, limits, mounts, network, streams, terminal};
 use crate::sys::notify::{self, Answer};
 use crate::sys::process::{Fork, exec, exit_now, fork_command};
-use crate::sys::{fds, net, seccomp, signals};
+use crate::sys::{fds, net, process, seccomp, signals};
 
 /// What the init holds on to.
 #[derive(Debug)]
@@ -299,7 +299,12 @@ fn start(spec: &Spec, landlock_abi: u32) -> Result<Started, StepFailed> {
         .map_err(|error| StepFailed::new("command", "making a pipe", error))?;
     let argv = c_strings(&spec.argv).map_err(failed("reading the arguments"))?;
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let environment = identity::with_identity(spec.environment.clone(), uid, gid, landlock_abi);
+    let environment = identity::with_identity(
+        spec.environment.clone(),
+        uid,
+        gid,
+        identity::landlock_status(landlock_abi),
+    );
     let environment = c_strings(&environment).map_err(failed("reading the environment"))?;
     let programs = candidates(spec).map_err(failed("reading the program's name"))?;
     // Before there is a command: it may not trace this process, nor reach its descriptors (it could forge reports) or its
@@ -415,6 +420,11 @@ pub(super) fn watch(
     loop {
         // Reap before waiting: the command may have ended before SIGCHLD was blocked.
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if !status.exited() && !status.signaled() {
+                // A child that asked to be traced has stopped for its tracer, which is this process. No reason to end a run.
+                let _ = process::detach(pid, passed_to_traced(status));
+                continue;
+            }
             if pid == command {
                 return Some(exited(status));
             }
@@ -444,7 +454,7 @@ pub(super) fn watch(
         if control_event {
             let mut number = [0u8];
             match rustix::io::read(control.as_fd(), &mut number) {
-                Ok(1) => pass_on(command, number[0]),
+                Ok(1) => pass_on(command, guard, number[0]),
                 _ => return None,
             }
         }
@@ -465,7 +475,7 @@ fn refuse(listener: &OwnedFd, calls: &mut Tally) {
 
 /// Stopping and going on is for everybody inside: a process that has left the command's group would go on reading what the
 /// command has, the caller's terminal too.
-fn pass_on(command: Pid, number: u8) {
+fn pass_on(command: Pid, guard: Option<Pid>, number: u8) {
     if let Some(signal) = Signal::from_named_raw(i32::from(number)) {
         let everybody = match signal {
             Signal::STOP | Signal::TSTP => Some(Signal::STOP),
@@ -475,6 +485,10 @@ fn pass_on(command: Pid, number: u8) {
         if let Some(signal) = everybody {
             // The "group" of process 1 is every process of the namespace but this one, see kill(2).
             let _ = rustix::process::kill_process_group(Pid::INIT, signal);
+            // Without namespaces the guard is one of them: stopped, it would see nobody to their end.
+            if let (Signal::STOP, Some(guard)) = (signal, guard) {
+                let _ = rustix::process::kill_process(guard, Signal::CONT);
+            }
             return;
         }
         // The group, as a terminal would; the command itself if it has left its group.
@@ -482,6 +496,14 @@ fn pass_on(command: Pid, number: u8) {
             let _ = rustix::process::kill_process(command, signal);
         }
     }
+}
+
+/// The signal that a traced process stopped for, for it to get. A trap is the kernel's own word for an `execve` under a tracer.
+fn passed_to_traced(status: WaitStatus) -> i32 {
+    status
+        .stopping_signal()
+        .filter(|signal| *signal != libc::SIGTRAP)
+        .unwrap_or(0)
 }
 
 fn exited(status: WaitStatus) -> Exited {

@@ -31,7 +31,7 @@ impl NotRestricted {
     }
 }
 
-/// Restricts this process and its children.
+/// Restricts this process and its children. What stands behind the standard streams may be opened again, as it is open.
 ///
 /// Returns the version of the interface that is in force (0 = none).
 ///
@@ -70,6 +70,10 @@ pub fn restrict(writable: &[PathBuf], proc_writable: bool) -> Result<u32, NotRes
         ruleset = ruleset
             .add_rule(PathBeneath::new(fd, access))
             .map_err(|error| of_path(path, &error))?;
+    }
+    for (stream, access) in super::streams::opened_again() {
+        // What has no place in the file tree takes no rule, and needs none.
+        let _ = (&mut ruleset).add_rule(PathBeneath::new(stream, access));
     }
     let status = ruleset.restrict_self().map_err(|error| describe(&error))?;
     if status.ruleset == RulesetStatus::NotEnforced {

@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -390,9 +390,10 @@ fn private_proc() -> Result<(), StepFailed> {
     Ok(())
 }
 
-/// Hides what is at these paths: a folder becomes an empty one, anything else an empty file that nobody can open.
+/// Hides what is at these paths: a folder becomes an empty one, a socket one at which nobody is (it stays one for who looks), anything
+/// else an empty file that nobody can open.
 fn mask_all(masked: &[PathBuf]) -> Result<(), StepFailed> {
-    let mut empty_file = None;
+    let (mut empty_file, mut dead_socket) = (None, None);
     for path in masked {
         let found = match path.symlink_metadata() {
             Ok(found) => found,
@@ -406,9 +407,11 @@ fn mask_all(masked: &[PathBuf]) -> Result<(), StepFailed> {
                 .map_err(|error| StepFailed::new(STEP, "closing a mask", error))?;
             unless_gone(path, attach(&empty, path))?;
         } else if !found.is_symlink() {
-            let source = match &empty_file {
+            let is_socket = found.file_type().is_socket();
+            let mask = if is_socket { &mut dead_socket } else { &mut empty_file };
+            let source = match mask {
                 Some(source) => source,
-                None => empty_file.insert(mask_source()?),
+                None => mask.insert(mask_source(is_socket)?),
             };
             let tree = clone_tree(source, false).map_err(|error| StepFailed::new(STEP, "taking a mask", error))?;
             add_attributes(tree.as_fd(), READ_ONLY, false)
@@ -432,11 +435,20 @@ fn unreachable(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES))
 }
 
-/// An empty file without any permission, in the private `/run`.
-fn mask_source() -> Result<PathBuf, StepFailed> {
-    let path = PathBuf::from("/run/.masked");
-    fs::write(&path, b"")
-        .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o000)))
+/// An empty file, or a socket that nobody has bound, without any permission, in the private `/run`.
+fn mask_source(is_socket: bool) -> Result<PathBuf, StepFailed> {
+    let path = PathBuf::from(if is_socket {
+        "/run/.masked-socket"
+    } else {
+        "/run/.masked"
+    });
+    let made = if is_socket {
+        let kind = rustix::fs::FileType::Socket;
+        rustix::fs::mknodat(CWD, &path, kind, Mode::empty(), 0).map_err(io::Error::from)
+    } else {
+        fs::write(&path, b"")
+    };
+    made.and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o000)))
         .map_err(|error| StepFailed::new(STEP, "making a mask", error))?;
     Ok(path)
 }

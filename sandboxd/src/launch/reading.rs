@@ -68,6 +68,10 @@ pub fn rules(layout: &Layout) -> Result<Rules, StepFailed> {
         let access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
         rules.add(&Path::new("/dev").join(name), access)?;
     }
+    for (stream, access) in super::streams::opened_again() {
+        // What has no place in the file tree takes no rule, and needs none.
+        let _ = (&mut rules.ruleset).add_rule(PathBeneath::new(stream, access));
+    }
     if !layout.tmp_read_only && !layout.tmp_folder.is_empty() {
         let all = AccessFs::from_all(NEEDED) & !(AccessFs::MakeBlock | AccessFs::MakeChar | AccessFs::IoctlDev);
         for path in paths(std::slice::from_ref(&layout.tmp_folder)) {

@@ -5,9 +5,10 @@
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use landlock::{AccessFs, BitFlags};
 use rustix::fs::{FileType, OFlags};
 use rustix::net::SocketType;
 
@@ -61,6 +62,43 @@ pub fn refuse_datagrams() -> Result<(), StepFailed> {
         }
     }
     Ok(())
+}
+
+/// What Landlock is to permit on the terminals and files behind the streams, for programs that open `/dev/stderr`: what the
+/// descriptor does, and no more. What was opened to append to is not emptied. To be called when the streams are confined.
+pub(super) fn opened_again() -> Vec<(OwnedFd, BitFlags<AccessFs>)> {
+    let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
+    let streams = [input.as_fd(), output.as_fd(), error.as_fd()].into_iter();
+    streams
+        .filter_map(|stream| Some((stream.try_clone_to_owned().ok()?, access_of(stream)?)))
+        .collect()
+}
+
+fn access_of(stream: BorrowedFd<'_>) -> Option<BitFlags<AccessFs>> {
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(stream).ok()?.st_mode);
+    let terminal = kind == FileType::CharacterDevice && rustix::termios::isatty(stream);
+    if kind != FileType::RegularFile && !terminal {
+        return None;
+    }
+    let flags = rustix::fs::fcntl_getfl(stream).ok()?;
+    let mode = flags & OFlags::RWMODE;
+    let mut access = BitFlags::empty();
+    if flags.contains(OFlags::PATH) {
+        return None;
+    }
+    if mode != OFlags::WRONLY {
+        access |= AccessFs::ReadFile;
+    }
+    if mode != OFlags::RDONLY {
+        access |= AccessFs::WriteFile;
+        if !flags.contains(OFlags::APPEND) {
+            access |= AccessFs::Truncate;
+        }
+    }
+    if terminal {
+        access |= AccessFs::IoctlDev;
+    }
+    Some(access)
 }
 
 /// The same file, opened through this sandbox's mounts at the same place; `None` if the stream can stay.

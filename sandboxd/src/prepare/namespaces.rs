@@ -6,7 +6,8 @@
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use portcullis_proto::v1::{NetworkAccess, SandboxProfile, TemporaryFolder, WorkspaceAccess};
+use portcullis_proto::convert::read_denial;
+use portcullis_proto::v1::{NetworkAccess, ReadDenial, SandboxProfile, TemporaryFolder, WorkspaceAccess};
 
 /// The reasons, by the policy's words. `roots` and `masked` are real paths.
 pub(super) fn needed(profile: &SandboxProfile, roots: &[PathBuf], masked: &[PathBuf]) -> Vec<String> {
@@ -24,10 +25,6 @@ pub(super) fn needed(profile: &SandboxProfile, roots: &[PathBuf], masked: &[Path
             "hosts may be reached (`networkMode`, `networkPolicy`)",
         ),
         (
-            !profile.read_denials.is_empty(),
-            "files are kept from being read (`denyRead`, rules, ignore lists)",
-        ),
-        (
             profile.temporary_folder() == TemporaryFolder::Shared,
             "`/tmp` is the host's (`shareTmp`)",
         ),
@@ -42,15 +39,33 @@ pub(super) fn needed(profile: &SandboxProfile, roots: &[PathBuf], masked: &[Path
     ];
     let said = needs.into_iter().filter(|(needs, _)| *needs);
     let mut needed: Vec<String> = said.map(|(_, reason)| reason.to_owned()).collect();
+    // What names a place elsewhere is hidden as credentials are: what of it was found is among `masked`.
+    let mut denied = profile.read_denials.iter().filter(|denial| !is_elsewhere(denial));
+    if let Some(denial) = denied.next() {
+        let more = denied.count();
+        let more = if more == 0 {
+            String::new()
+        } else {
+            format!(" and {more} more")
+        };
+        needed.push(format!(
+            "`{}`{more} is kept from being read in the workspace (`denyRead`, rules, ignore lists)",
+            denial.pattern
+        ));
+    }
     // What contains something hidden can be read by its parts only, and not be listed: no way to work.
     let inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root)) && !is_socket(path);
     if let Some(path) = masked.iter().find(inside) {
         needed.push(format!(
-            "`{}` in the workspace is hidden, as a credential or a file of Portcullis",
+            "`{}` in the workspace is hidden: by `denyRead` or a rule, as a credential, or as a file of Portcullis",
             path.display()
         ));
     }
     needed
+}
+
+fn is_elsewhere(denial: &ReadDenial) -> bool {
+    read_denial(denial).is_some_and(|text| text.has_its_own_place())
 }
 
 /// Nobody can connect without namespaces either: sockets are refused altogether.
@@ -60,7 +75,7 @@ fn is_socket(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_proto::v1::ReadDenial;
+    use portcullis_proto::v1::DenialReading;
 
     use super::*;
 
@@ -81,6 +96,21 @@ mod tests {
         let count = |profile: &SandboxProfile, masked: &[PathBuf]| needed(profile, &roots, masked).len();
         assert_eq!(count(&fits, &[socket, PathBuf::from("/elsewhere")]), 0);
         assert_eq!(count(&fits, &[file]), 1);
+        let denied = |pattern: &str| {
+            let denial = ReadDenial {
+                pattern: pattern.to_owned(),
+                reading: DenialReading::Rule.into(),
+                ..ReadDenial::default()
+            };
+            count(
+                &SandboxProfile {
+                    read_denials: vec![denial],
+                    ..fits.clone()
+                },
+                &[],
+            )
+        };
+        assert_eq!(["~/.aws/**", "//**/id_rsa", "/x", ".env"].map(denied), [0, 0, 1, 1]);
         let closed = TemporaryFolder::Closed.into();
         assert_eq!(
             count(

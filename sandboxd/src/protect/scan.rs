@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::listing::{self, Kind};
@@ -43,40 +43,53 @@ pub struct Scan {
     /// Folders that their owner, who is this user, has closed to himself: what lies in them was not looked at. The owner, and
     /// so a command, can open them again.
     pub closed: Vec<PathBuf>,
+    /// Unix sockets, whether somebody is reached there or not.
+    pub sockets: Vec<PathBuf>,
 }
 
 /// Walks the folders.
 #[must_use]
 pub fn scan(roots: &[PathBuf]) -> Scan {
-    let mut anchors: Vec<Anchor> = Vec::new();
-    let mut closed = Vec::new();
-    let mut complete = true;
+    let mut scan = Scan {
+        anchors: Vec::new(),
+        complete: true,
+        closed: Vec::new(),
+        sockets: Vec::new(),
+    };
     let mut budget = MAX_ENTRIES;
     for root in roots {
         if root.file_name() == Some(OsStr::new(".git")) && root.is_file() {
-            anchors.push(Anchor {
+            scan.anchors.push(Anchor {
                 path: root.clone(),
                 kind: AnchorKind::Pointer,
             });
         }
-        if root.is_dir() {
-            anchors.push(Anchor {
-                path: root.clone(),
-                kind: AnchorKind::Root,
-            });
-            complete &= walk(root, &mut budget, &mut anchors, &mut closed);
+        match root.metadata() {
+            Ok(found) if found.is_dir() => {
+                scan.anchors.push(Anchor {
+                    path: root.clone(),
+                    kind: AnchorKind::Root,
+                });
+                scan.complete &= walk(root, &mut budget, &mut scan);
+            }
+            Ok(found) if found.file_type().is_socket() => scan.sockets.push(root.clone()),
+            _ => {}
         }
     }
-    anchors.sort();
-    anchors.dedup();
-    Scan {
-        anchors,
-        complete,
-        closed,
-    }
+    scan.anchors.sort();
+    scan.anchors.dedup();
+    scan.sockets.sort();
+    scan.sockets.dedup();
+    scan
 }
 
-fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut Vec<PathBuf>) -> bool {
+fn walk(root: &Path, budget: &mut usize, scan: &mut Scan) -> bool {
+    let Scan {
+        anchors,
+        closed,
+        sockets,
+        ..
+    } = scan;
     let mut complete = true;
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
@@ -100,6 +113,9 @@ fn walk(root: &Path, budget: &mut usize, anchors: &mut Vec<Anchor>, closed: &mut
         for (name, kind) in listing.iter() {
             complete &= kind != Kind::Unknown;
             let is_dir = kind == Kind::Folder;
+            if kind == Kind::Socket {
+                sockets.push(folder.join(name));
+            }
             match name.to_str() {
                 Some("HEAD") => head = true,
                 Some("objects") => objects = true,

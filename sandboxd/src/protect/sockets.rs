@@ -1,24 +1,41 @@
 //! Unix sockets that somebody outside is reached at: a read-only mount does not stop a `connect`, so they are masked, but for
 //! those that policy names.
+//!
+//! In the workspace and the writable folders every socket counts, as the walk meets them: whatever name it was bound by, and in
+//! whichever network namespace. Elsewhere the kernel's list does ([`bound`]), a name in it being looked for where it may begin,
+//! and told by the inode. One at which nobody is reached any more is left alone: the kernel lets nobody bind it again, and
+//! programs remove what is left of their last run.
 
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
+mod bound;
+
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use crate::listing::{self, Kind};
+use bound::Bound;
 
 /// Most sockets that are masked.
 const MAX_SOCKETS: usize = 1024;
 
-/// Largest table that is read, in bytes.
-const MAX_TABLE_BYTES: u64 = 4 * 1024 * 1024;
+/// Most working directories at which a relative name is looked for.
+const MAX_FOLDERS: usize = 4096;
 
-/// The flag of a socket that listens, as the table prints it (`__SO_ACCEPTCON`).
-const LISTENS: &[u8] = b"00010000";
+/// Most entries of a folder in which a socket is looked for by its inode.
+const MAX_ENTRIES: usize = 100_000;
 
-/// The kind of a socket that takes messages without listening (`SOCK_DGRAM`).
-const DATAGRAM: &[u8] = b"0002";
+/// Most names that are told.
+const MAX_NAMED: usize = 4;
+
+/// The magic number of overlayfs, where a file's number is not always that of the inode.
+const OVERLAY: i64 = 0x794C_7630;
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,31 +44,152 @@ pub struct Sockets {
     pub paths: Vec<PathBuf>,
     /// Whether these are all.
     pub complete: bool,
+    /// What a person should know, one line each.
+    pub warnings: Vec<String>,
 }
 
 /// Folders that are private in a sandbox, but for what is shown or writable below them.
 const PRIVATE: [&str; 3] = ["/tmp", "/run", "/dev"];
 
-/// All sockets with a path that take connections or messages and that are there in a sandbox: outside of private folders, or
-/// in something of the host's that is `shown` below one.
+/// All sockets with a path that take connections or messages and that are there in a sandbox: those of `met` (real paths), and
+/// outside of private folders, or in something of the host's that is `shown` below one.
 #[must_use]
-pub fn reachable(shown: &[&[PathBuf]]) -> Sockets {
+pub fn reachable(shown: &[&[PathBuf]], met: &[PathBuf]) -> Sockets {
     let is_shown = |path: &Path| shown.iter().any(|paths| super::is_within(path, paths));
-    let is_private = |path: &Path| PRIVATE.iter().any(|folder| path.starts_with(folder));
-    let mut table = Vec::new();
-    // Without the table there are no unix sockets in this kernel.
-    let read = File::open("/proc/net/unix").and_then(|file| file.take(MAX_TABLE_BYTES + 1).read_to_end(&mut table));
-    let mut paths: Vec<PathBuf> = named(&table)
-        .into_iter()
-        .filter_map(|path| path.canonicalize().ok())
-        .filter(|path| !is_private(path) || is_shown(path))
+    let (all, complete) = bound::all();
+    let mut paths: BTreeSet<PathBuf> = met.iter().filter(|path| is_live(path)).cloned().collect();
+    let known: BTreeSet<u32> = paths
+        .iter()
+        .filter_map(|path| path.symlink_metadata().ok())
+        .map(|found| inode(&found))
         .collect();
-    paths.sort();
-    paths.dedup();
-    let complete =
-        paths.len() <= MAX_SOCKETS && table.len() as u64 <= MAX_TABLE_BYTES && (read.is_ok() || table.is_empty());
-    paths.truncate(MAX_SOCKETS);
-    Sockets { paths, complete }
+    let folders = LazyCell::new(working_directories);
+    let mut lost: BTreeSet<PathBuf> = BTreeSet::new();
+    for bound in all {
+        if bound.inode.is_some_and(|inode| known.contains(&inode)) && bound.name.is_relative() {
+            continue;
+        }
+        let (places, found) = places(&bound, &folders);
+        if !found && bound.name.is_relative() && is_own(&bound) {
+            lost.insert(bound.name);
+        }
+        paths.extend(places.into_iter().filter(|path| !is_private(path) || is_shown(path)));
+    }
+    Sockets {
+        complete: complete && paths.len() <= MAX_SOCKETS,
+        paths: paths.into_iter().take(MAX_SOCKETS).collect(),
+        warnings: told(&lost).into_iter().collect(),
+    }
+}
+
+/// Where a socket of the kernel's list may be, real paths; and whether it is known to be there.
+fn places(bound: &Bound, folders: &[PathBuf]) -> (Vec<PathBuf>, bool) {
+    let candidates: Vec<PathBuf> = if bound.name.is_absolute() {
+        vec![bound.name.clone()]
+    } else {
+        folders.iter().map(|folder| folder.join(&bound.name)).collect()
+    };
+    let (mut places, mut found) = (Vec::new(), false);
+    let mut take = |path: &Path| -> bool {
+        let metadata = path.metadata().ok().filter(|found| found.file_type().is_socket());
+        let (Some(metadata), Ok(real)) = (metadata, path.canonicalize()) else {
+            return true;
+        };
+        let is_it = bound.inode.is_some_and(|number| number == inode(&metadata));
+        let is_only = is_it && metadata.nlink() == 1;
+        // Without the inode, or where it says nothing, whoever is reached there may be this one.
+        let may_be = !is_it && (bound.inode.is_none() || is_overlay(path)) && is_live(&real);
+        if is_it || may_be || (bound.name.is_absolute() && is_live(&real)) {
+            places.push(real);
+        }
+        found |= is_it || may_be;
+        !(is_only || may_be)
+    };
+    let mut looked: BTreeSet<&Path> = BTreeSet::new();
+    let mut elsewhere = Vec::new();
+    for path in &candidates {
+        let is_worth_it = bound.inode.is_some() && is_own(bound) && !is_private(path);
+        if take(path) && is_worth_it {
+            elsewhere.extend(path.parent().filter(|folder| looked.insert(folder)));
+        }
+    }
+    // Renamed, or with a further name: most likely in the same folder.
+    for folder in elsewhere {
+        let Ok(listing) = listing::list(folder, MAX_ENTRIES) else {
+            continue;
+        };
+        for (name, _) in listing.iter().filter(|(_, kind)| *kind == Kind::Socket) {
+            let path = folder.join(name);
+            if path.symlink_metadata().is_ok_and(|at| Some(inode(&at)) == bound.inode) {
+                take(&path);
+            }
+        }
+    }
+    (places, found)
+}
+
+/// The working directories of those processes whose may be known, each once.
+fn working_directories() -> Vec<PathBuf> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_process = |name: &std::ffi::OsStr| name.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
+    let folders: BTreeSet<PathBuf> = processes
+        .filter(|entry| is_process(&entry.file_name()))
+        .filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok())
+        .take(MAX_FOLDERS)
+        .collect();
+    folders.into_iter().collect()
+}
+
+fn is_private(path: &Path) -> bool {
+    PRIVATE.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The low half of the number, which is all that the kernel tells of a socket's.
+fn inode(found: &Metadata) -> u32 {
+    u32::try_from(found.ino() & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+fn is_overlay(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|found| found.f_type == OVERLAY)
+}
+
+/// Whether somebody of this user's has it. Others' are told to nobody: a host has many of them (those of a mail server), and the
+/// user who cannot see where their owner is can seldom connect.
+fn is_own(bound: &Bound) -> bool {
+    let own = rustix::process::geteuid();
+    own.is_root() || bound.owner.is_none_or(|owner| owner == own.as_raw())
+}
+
+/// Whether somebody is reached at a socket, which is found out without reaching them: a datagram socket asks, and the kernel says
+/// "wrong type" where somebody listens (or may come to), and "refused" where nobody is there any more.
+fn is_live(path: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let asked = || {
+        let file = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        // By its descriptor: an address has room for a hundred letters only.
+        connect(
+            &socket,
+            &SocketAddrUnix::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?,
+        )
+    };
+    !matches!(asked(), Err(Errno::CONNREFUSED | Errno::NOENT | Errno::NOTDIR))
+}
+
+/// What is said of sockets whose place is not known.
+fn told(lost: &BTreeSet<PathBuf>) -> Option<String> {
+    let names: Vec<_> = lost
+        .iter()
+        .take(MAX_NAMED)
+        .map(|name| format!("`{}`", name.display()))
+        .collect();
+    let more = if lost.len() > MAX_NAMED { ", …" } else { "" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "sockets of the outside: {}{more} (bound by a relative name) are not hidden, as it is not known where they lie; outside of the workspace              and the writable folders a command may reach them",
+            names.join(", ")
+        )
+    })
 }
 
 /// Sockets that policy names.
@@ -82,53 +220,16 @@ pub fn allowed(named: &[String]) -> Allowed {
     allowed
 }
 
-/// The paths in a table. Any user can put any bytes there; they cost that line only.
-fn named(table: &[u8]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for line in table.split(|&byte| byte == b'\n') {
-        let mut words = line
-            .split(|byte| byte.is_ascii_whitespace())
-            .filter(|word| !word.is_empty());
-        let (flags, kind) = (words.nth(3), words.next());
-        let Some(at) = line.windows(2).position(|pair| pair == b" /") else {
-            continue;
-        };
-        let path = PathBuf::from(OsStr::from_bytes(line.get(at + 1..).unwrap_or_default()));
-        let reachable = flags == Some(LISTENS) || kind == Some(DATAGRAM);
-        if reachable {
-            found.push(path);
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_strange_name_hides_no_other() {
-        let table = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 1 /srv/a\xff\xfe\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 1 @/abstract\n\
-            0000000000000000: 00000002 00000000 00000000 0001 03 1 /srv/connected\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 1 /run/service\n\
-            0000000000000000: 00000002 00000000 00010000 0005 01 1 /srv/b c /d\n\
-            0000000000000000: 00000002 00000000 00000000 0002 01 1 /srv/log\n";
-        let found = named(table);
-        let texts: Vec<_> = found.iter().map(|path| path.to_string_lossy()).collect();
-        assert_eq!(
-            texts,
-            ["/srv/a\u{fffd}\u{fffd}", "/run/service", "/srv/b c /d", "/srv/log"]
-        );
-    }
 
     #[test]
     fn a_datagram_socket_is_found() {
         let keep = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = keep.path().join("log");
         let _socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
-        let found = reachable(&[]);
+        let found = reachable(&[], &[]);
         assert!(found.complete && found.paths.contains(&path.canonicalize().unwrap()));
     }
 
@@ -138,8 +239,8 @@ mod tests {
         let folder = keep.path().canonicalize().unwrap();
         let path = folder.join("s");
         let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        assert!(!reachable(&[]).paths.contains(&path));
-        assert!(reachable(&[&[], &[folder]]).paths.contains(&path));
+        assert!(!reachable(&[], &[]).paths.contains(&path));
+        assert!(reachable(&[&[], &[folder]], &[]).paths.contains(&path));
     }
 
     #[test]
@@ -153,5 +254,69 @@ mod tests {
         let found = allowed(&[text("link"), text("file"), text("gone"), text("")]);
         assert_eq!(found.paths, [folder.join("s")]);
         assert_eq!(found.warnings.len(), 2, "{found:?}");
+    }
+
+    #[test]
+    fn what_nobody_is_reached_at_is_told_from_the_rest_without_a_connection() {
+        use std::os::unix::net::{UnixDatagram, UnixListener};
+        let keep = tempfile::tempdir_in("/var/tmp").unwrap();
+        let folder = keep.path().join("x".repeat(120));
+        std::fs::create_dir(&folder).unwrap();
+        let short = keep.path();
+        let listener = UnixListener::bind(short.join("s")).unwrap();
+        let datagrams = UnixDatagram::bind(short.join("d")).unwrap();
+        std::fs::rename(short.join("s"), folder.join("s")).unwrap();
+        assert!(is_live(&folder.join("s")) && is_live(&short.join("d")));
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "somebody connected");
+        drop((listener, datagrams));
+        assert!(!is_live(&folder.join("s")) && !is_live(&short.join("d")) && !is_live(&short.join("gone")));
+        assert!(folder.join("s").exists());
+    }
+
+    #[test]
+    fn a_socket_is_found_by_what_it_is_and_not_by_the_name_it_was_bound_by() {
+        use std::os::unix::net::UnixListener;
+        let keep = tempfile::tempdir_in("/var/tmp").unwrap();
+        let folder = keep.path().canonicalize().unwrap();
+        let at = |name: &str| folder.join(name);
+        let _renamed = UnixListener::bind(at("before")).unwrap();
+        std::fs::rename(at("before"), at("renamed")).unwrap();
+        let _linked = UnixListener::bind(at("linked")).unwrap();
+        std::fs::hard_link(at("linked"), at("link")).unwrap();
+        let _odd = UnixListener::bind(at("a\nb")).unwrap();
+        let found = reachable(&[], &[]);
+        for name in ["renamed", "linked", "link", "a\nb"] {
+            assert!(found.paths.contains(&at(name)), "{name}");
+        }
+        // One whose name begins at somebody's working directory.
+        let mut server = std::process::Command::new("python3")
+            .args([
+                "-c",
+                "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.bind('rel')\ns.listen()\nsys.stdin.read()",
+            ])
+            .current_dir(&folder)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        while !at("rel").exists() || !is_live(&at("rel")) {
+            std::thread::yield_now();
+        }
+        let found = reachable(&[], &[]);
+        assert!(found.paths.contains(&at("rel")));
+        drop(server.stdin.take());
+        server.wait().unwrap();
+        assert!(
+            !reachable(&[], &[at("rel")]).paths.contains(&at("rel")),
+            "nobody is there any more"
+        );
+    }
+
+    #[test]
+    fn what_is_not_found_is_told() {
+        let names = |count: usize| (0..count).map(|number| PathBuf::from(number.to_string())).collect();
+        assert_eq!(told(&names(0)), None);
+        assert!(told(&names(4)).is_some_and(|line| line.contains("`0`, `1`, `2`, `3` (")));
+        assert!(told(&names(5)).is_some_and(|line| line.contains("`3`, … (")));
     }
 }

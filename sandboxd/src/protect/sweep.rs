@@ -14,6 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use super::scan::{Anchor, AnchorKind, Scan};
 use super::{Plan, gitconfig, matches, patterns, placeholders, scan};
+use crate::printable;
 
 /// Most things that are put aside in one run; beyond it the rest is reported only.
 const MAX_MOVES: usize = 10_000;
@@ -24,7 +25,7 @@ const MAX_TOLD: usize = 20;
 /// What the sweep found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// What was put aside, by its name in the workspace.
+    /// What was put aside, by its name in the workspace, as a line can show it.
     pub put_aside: Vec<PathBuf>,
     /// What should have been and could not, with the reason, one line each.
     pub failures: Vec<String>,
@@ -50,11 +51,12 @@ pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
         anchors,
         complete,
         closed,
+        ..
     } = scan::scan(&plan.roots);
     let not_seen = closed.iter().take(MAX_TOLD).map(|folder| {
         format!(
             "cannot look into `{}` for protected names: it is closed to its owner",
-            folder.display()
+            printable::path(folder)
         )
     });
     swept.failures.extend(not_seen);
@@ -87,7 +89,7 @@ pub fn sweep_until(plan: &Plan, ended_at: Option<SystemTime>) -> Swept {
             // Replaced from outside: the mount on it went with the old file, and the command may have written the new one.
             swept.failures.push(format!(
                 "`{}` was replaced during the run and runs nothing; make sure that it says what you want",
-                path.display()
+                printable::path(&path)
             ));
         }
         for culprit in culprits.into_iter().filter(|culprit| !born_later(culprit)) {
@@ -175,14 +177,14 @@ fn put_aside(path: &Path, suffix: &str, swept: &mut Swept) {
         rustix::fs::renameat_with(&folder, name, &folder, &new_name, rustix::fs::RenameFlags::NOREPLACE)
     });
     match moved {
-        Ok(()) => swept.put_aside.push(path.to_path_buf()),
+        Ok(()) => swept.put_aside.push(printable::path(path).into()),
         // Gone with a link or pointer that was put aside before.
         Err(rustix::io::Errno::NOENT) if path.symlink_metadata().is_err() => {}
         // The link on the way was made by the command: it goes, whatever it leads to.
         Err(rustix::io::Errno::LOOP) => put_aside_link(path, suffix, swept),
         Err(error) => swept
             .failures
-            .push(format!("cannot put aside `{}`: {error}", path.display())),
+            .push(format!("cannot put aside `{}`: {error}", printable::path(path))),
     }
 }
 
@@ -197,7 +199,7 @@ fn put_aside_link(path: &Path, suffix: &str, swept: &mut Swept) {
         Some(link) => put_aside(link, suffix, swept),
         None => swept.failures.push(format!(
             "cannot put aside `{}`: a link on the way changes",
-            path.display()
+            printable::path(path)
         )),
     }
 }

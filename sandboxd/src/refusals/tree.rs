@@ -134,7 +134,12 @@ impl Tree {
     }
 
     fn explain(&self, failure: Failure, path: &Path) -> Option<(RefusedKind, &'static str, String)> {
-        let write = |(reason, remedy)| (RefusedKind::Write, reason, remedy);
+        let write = |(reason, remedy): (&'static str, String)| {
+            if is_git_configuration(path) && self.read_write.iter().any(|root| path.starts_with(root)) {
+                return (RefusedKind::Write, GIT_CONFIGURATION, GIT_OUTSIDE.to_owned());
+            }
+            (RefusedKind::Write, reason, remedy)
+        };
         match failure {
             Failure::ReadOnly => self.read_only(path).map(write),
             Failure::Busy => self.held(path).map(write),
@@ -144,6 +149,19 @@ impl Tree {
             Failure::NoNetwork => None,
         }
     }
+}
+
+/// What is said of git's configuration, which many subcommands write without being asked to.
+const GIT_CONFIGURATION: &str = "git's configuration is read-only in the sandbox, as it names programs that git runs (`git submodule update --init`, \
+     `git branch -m`, `git push -u`, `git checkout --track` and `git config` write it)";
+
+const GIT_OUTSIDE: &str = "ask to run this one git command outside the sandbox, or do without what it remembers (`git push origin BRANCH` without `-u`)";
+
+/// Whether this is a file with settings of a repository, a submodule or a work tree.
+fn is_git_configuration(path: &Path) -> bool {
+    let settings = ["config", "config.lock", "config.worktree"];
+    let named = path.file_name().and_then(|name| name.to_str());
+    named.is_some_and(|name| settings.contains(&name)) && path.components().any(|part| part.as_os_str() == ".git")
 }
 
 /// Whether one of two paths lies in the other.
@@ -332,6 +350,11 @@ mod tests {
             ),
             (
                 "error: could not lock config file .git/config: Read-only file system",
+                Write,
+                "/w/p/.git/config",
+            ),
+            (
+                "error: could not write config file .git/config: Device or resource busy",
                 Write,
                 "/w/p/.git/config",
             ),

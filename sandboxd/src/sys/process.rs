@@ -69,6 +69,28 @@ fn fork(flags: libc::c_int) -> io::Result<Fork> {
     }
 }
 
+/// Lets go of a process that asked to be traced by its parent, this one, and has stopped; it goes on with `signal` (0 = none).
+///
+/// # Errors
+/// As the kernel says: `ESRCH` if it is not traced by this process, or has not stopped.
+pub fn detach(traced: rustix::process::Pid, signal: libc::c_int) -> io::Result<()> {
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: PTRACE_DETACH takes a process and a signal's number, as a pointer that the kernel does not follow.
+    let rc = unsafe {
+        libc::ptrace(
+            libc::PTRACE_DETACH,
+            traced.as_raw_nonzero().get(),
+            none,
+            std::ptr::without_provenance_mut::<libc::c_void>(usize::try_from(signal).unwrap_or(0)),
+        )
+    };
+    if rc == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Ends this process at once: no destructors, no buffers flushed.
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: `_exit` may be called at any time.

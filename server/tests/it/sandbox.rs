@@ -92,6 +92,12 @@ async fn a_sandbox_without_namespaces_counts_only_for_what_reads_and_where_polic
     let and = |key: &str| format!("{accepts}, {key}");
     for (team, tier, missing, effect) in [
         (policy(&accepts, ""), without, &alone[..], v1::Effect::Allow),
+        (
+            policy(&and(r#""denyRead": ["~/.aws/**"]"#), ""),
+            without,
+            &alone,
+            v1::Effect::Allow,
+        ),
         (policy(reads, ""), without, &alone, v1::Effect::Ask),
         (policy(&accepts, ""), without, &more, v1::Effect::Ask),
         (policy(&accepts, ""), v1::SandboxTier::None, &alone, v1::Effect::Ask),

@@ -38,6 +38,20 @@ pub struct DenialText {
     pub exceptions: Vec<String>,
 }
 
+impl DenialText {
+    /// Whether it names a place wherever the workspace lies: in the home folder, or from the root of the file system. Anything
+    /// else is meant for what lies in the workspace.
+    #[must_use]
+    pub fn has_its_own_place(&self) -> bool {
+        let root = match self.reading {
+            DenialReading::Rule | DenialReading::CursorRule => "//",
+            DenialReading::Entry => "/",
+            DenialReading::IgnoreFile | DenialReading::IgnoreList => return false,
+        };
+        self.pattern.starts_with(root) || self.pattern.starts_with("~/")
+    }
+}
+
 /// Where a search for what a denial covers begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beginning {

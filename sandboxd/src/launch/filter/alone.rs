@@ -1,6 +1,6 @@
 //! What is refused beside the rest where there are no namespaces. Each block answers for good: no later one lets its call pass.
 
-use super::calls::{IOCTL, OF_ONESELF, PAIRS_ALONE, REFUSED_ALONE, REQUESTS_ALONE, SOCKETS};
+use super::calls::{IOCTL, OF_ONESELF, PAIRS_ALONE, REFUSED_ALONE, REQUESTS_ALONE, SOCKETS, UNKNOWN_ALONE};
 use super::{
     ALLOW, Architecture, Instruction, JUMP_EQUAL, LOAD_WORD, RETURN, errno, for_call, low_word, op, return_if_equal,
 };
@@ -10,6 +10,11 @@ pub(super) fn refuse(program: &mut Vec<Instruction>, architecture: Architecture)
     for listed in REFUSED_ALONE {
         if let Some(number) = architecture.number(listed.number) {
             return_if_equal(program, number, not_permitted);
+        }
+    }
+    for &(_, call) in UNKNOWN_ALONE {
+        if let Some(number) = architecture.number(call) {
+            return_if_equal(program, number, errno(libc::EOPNOTSUPP));
         }
     }
     let [(_, socket), (_, pair)] = SOCKETS;

@@ -136,6 +136,9 @@ pub(super) const REFUSED_ALONE: &[Listed] = &[
     not_permitted("fremovexattr", 199, Some(16)),
     not_permitted("removexattrat", 466, Some(466)),
     not_permitted("file_setattr", 469, Some(469)),
+    // The names of what appears in a folder that is hidden.
+    not_permitted("inotify_init", 253, None),
+    not_permitted("inotify_init1", 294, Some(26)),
     // Shared memory, semaphores and queues of everybody with this user.
     not_permitted("shmget", 29, Some(194)),
     not_permitted("shmat", 30, Some(196)),
@@ -155,6 +158,22 @@ pub(super) const REFUSED_ALONE: &[Listed] = &[
     not_permitted("bind", 49, Some(200)),
     not_permitted("listen", 50, Some(201)),
 ];
+
+/// Calls that fail there as if the file system did not know them: what files hold beside their contents, hidden ones too.
+pub(super) const UNKNOWN_ALONE: &[(&str, Number)] = &[
+    ("getxattr", number(191, Some(8))),
+    ("lgetxattr", number(192, Some(9))),
+    ("fgetxattr", number(193, Some(10))),
+    ("listxattr", number(194, Some(11))),
+    ("llistxattr", number(195, Some(12))),
+    ("flistxattr", number(196, Some(13))),
+    ("getxattrat", number(464, Some(464))),
+    ("listxattrat", number(465, Some(465))),
+];
+
+/// `fcntl`, and the request for a lease, by which whoever opens the file is held up: also outside, on a file that can only be read.
+pub(super) const FCNTL: Number = number(72, Some(25));
+pub(super) const SET_LEASE: u32 = 1024;
 
 /// A call that changes a process: name, number, the argument that holds whose it is, and, where another argument says what kind of
 /// number that is, that argument and the kind.

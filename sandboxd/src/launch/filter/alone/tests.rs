@@ -1,4 +1,4 @@
-use super::super::calls::{CLONE, MODES, Number, REFUSED, UNSHARE};
+use super::super::calls::{CLONE, FCNTL, MODES, Number, REFUSED, SET_LEASE, UNSHARE};
 use super::super::tests::interpret;
 use super::super::{Beside, KILL, Reports, program_of};
 use super::*;
@@ -56,6 +56,33 @@ fn what_changes_files_or_what_is_shared_is_refused() {
 }
 
 #[test]
+fn what_files_hold_beside_their_contents_is_not_told_and_nobody_is_held_up_by_a_lease() {
+    for &(name, number) in UNKNOWN_ALONE {
+        assert!(always(number, [0; 6], errno(libc::EOPNOTSUPP)), "{name}");
+        assert!(call(number, [0; 6]).iter().all(|(_, with)| *with == ALLOW), "{name}");
+    }
+    let lease = [3, u64::from(SET_LEASE), 1, 0, 0, 0];
+    assert!(
+        call(FCNTL, lease)
+            .iter()
+            .all(|both| *both == (errno(libc::EINVAL), errno(libc::EINVAL)))
+    );
+    for free in [
+        libc::F_GETFL,
+        libc::F_SETFL,
+        libc::F_DUPFD,
+        libc::F_SETLK,
+        libc::F_GETLEASE,
+    ] {
+        let arguments = [3, u64::from(free.cast_unsigned()), 0, 0, 0, 0];
+        assert!(
+            call(FCNTL, arguments).iter().all(|both| *both == (ALLOW, ALLOW)),
+            "{free}"
+        );
+    }
+}
+
+#[test]
 fn the_numbers_are_those_of_the_kernel() {
     let known = |name: &str| -> Option<libc::c_long> {
         macro_rules! table {
@@ -72,11 +99,14 @@ fn the_numbers_are_those_of_the_kernel() {
             mq_unlink SYS_mq_unlink, connect SYS_connect, bind SYS_bind, listen SYS_listen, prlimit64 SYS_prlimit64,
             sched_setaffinity SYS_sched_setaffinity, sched_setscheduler SYS_sched_setscheduler,
             sched_setparam SYS_sched_setparam, sched_setattr SYS_sched_setattr, setpriority SYS_setpriority,
-            ioprio_set SYS_ioprio_set,
+            ioprio_set SYS_ioprio_set, inotify_init1 SYS_inotify_init1, getxattr SYS_getxattr, lgetxattr SYS_lgetxattr,
+            fgetxattr SYS_fgetxattr, listxattr SYS_listxattr, llistxattr SYS_llistxattr, flistxattr SYS_flistxattr,
+            fcntl SYS_fcntl,
         )
     };
     let listed = REFUSED_ALONE.iter().map(|listed| (listed.name, listed.number));
     let listed = listed.chain(OF_ONESELF.iter().map(|entry| (entry.0, entry.1)));
+    let listed = listed.chain(UNKNOWN_ALONE.iter().copied()).chain([("fcntl", FCNTL)]);
     let unknown: Vec<&str> = listed
         .filter(|(name, number)| match known(name) {
             Some(known) => {
@@ -100,6 +130,9 @@ fn the_numbers_are_those_of_the_kernel() {
         "setxattrat",
         "removexattrat",
         "file_setattr",
+        "inotify_init",
+        "getxattrat",
+        "listxattrat",
     ];
     assert_eq!(unknown, young);
 }
