@@ -357,8 +357,63 @@ fn name_of_option(source: &str) -> &str {
 ///
 /// A command with more options than are looked through counts as a program with unknown words.
 pub(super) fn pieces(command: &Command, room: usize) -> Vec<Vec<String>> {
-    let mut all: Vec<Vec<String>> = pieces_of(&command.words).into_iter().collect();
-    let Some((Word::Literal(program), rest)) = command.words.split_first() else {
+    let mut all = pieces_of_words(&command.words, room);
+    for words in without_vanishing(&command.words) {
+        let known = words.iter().all(|word| word.literal().is_some());
+        // Known as a whole it is one piece, in each of its spellings.
+        let whole = known.then(|| {
+            let shorter = Command {
+                text: canonical(&words),
+                words: words.clone(),
+                assignments: Vec::new(),
+                ..command.clone()
+            };
+            wide(&shorter, room).into_iter().map(|text| vec![text])
+        });
+        all.extend(whole.into_iter().flatten());
+        all.extend(pieces_of_words(&words, room));
+    }
+    all
+}
+
+/// Most words that may be none of which each is left out by itself.
+const MOST_VANISHING: usize = 8;
+
+/// The words without those behind an option that may be none, for the option takes the next word then: `git -C $x . push`.
+fn without_vanishing(words: &[Word]) -> Vec<Vec<Word>> {
+    let option = |word: &Word| word.literal().is_some_and(|text| text.starts_with('-'));
+    let vanishing: Vec<usize> = (words.iter().zip(words.iter().skip(1)).enumerate())
+        .filter(|(_, (before, word))| option(before) && may_be_nothing(word))
+        .map(|(at, _)| at + 1)
+        .collect();
+    let without = |gone: &[usize]| {
+        let kept = words.iter().enumerate().filter(|(at, _)| !gone.contains(at));
+        kept.map(|(_, word)| word.clone()).collect::<Vec<_>>()
+    };
+    match vanishing.as_slice() {
+        [] => Vec::new(),
+        [_] => vec![without(&vanishing)],
+        several => (several.iter().take(MOST_VANISHING).map(|at| without(&[*at])))
+            .chain([without(several)])
+            .collect(),
+    }
+}
+
+/// Whether a word without quotes is nothing but what the shell puts in, which may be no word.
+fn may_be_nothing(word: &Word) -> bool {
+    match word {
+        Word::Literal(_) => false,
+        Word::Dynamic { source, .. } => {
+            let expands = source.starts_with(['$', '`']) && !source.starts_with("$((");
+            let all = source.starts_with("\"$@") || source.starts_with("\"${");
+            expands || (all && source.contains('@'))
+        }
+    }
+}
+
+fn pieces_of_words(words: &[Word], room: usize) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = pieces_of(words).into_iter().collect();
+    let Some((Word::Literal(program), rest)) = words.split_first() else {
         return all;
     };
     let name = program.rsplit('/').next().unwrap_or_default();

@@ -22,7 +22,7 @@ use crate::AbsPath;
 use super::{
     Analysis, Assignment, Command, CommandClass, Context, Limits, Loop, Opaque, OpaqueReason, Pipe, ShellContext,
     Signs, Socket, Word, constant,
-    expand::{self, State, Value},
+    expand::{self, State, Value, Words},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
     syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, Simple},
@@ -512,8 +512,8 @@ impl Walk<'_> {
         value.hash = hash;
         // What is quoted is one value with blanks in it.
         let unquoted = |words: &[RawWord]| words.iter().all(|word| !word.source.contains(['"', '\'', '\\']));
-        value.single = !select && words.is_some_and(unquoted);
-        let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
+        let single = !select && words.is_some_and(unquoted);
+        value.words = if single { Words::One } else { Words::Any };
         let given = words.is_some_and(|words| !words.is_empty());
         if given && numbers {
             value = Value {
@@ -522,10 +522,9 @@ impl Walk<'_> {
                 } else {
                     expand::Digits::Whole
                 },
-                ..Value::number()
+                words: value.words,
+                ..Value::computed()
             };
-        } else {
-            value.numeric = given && !value.exact && sources.all(printed::prints_number);
         }
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;
@@ -604,8 +603,6 @@ impl Walk<'_> {
             }
             if raw.partial {
                 value = Value::unknown();
-            } else if !value.exact && printed::prints_number(&raw.value.source) {
-                value = Value::number();
             }
             assignments.push(Assignment {
                 name: raw.name.clone(),

@@ -27,10 +27,10 @@ use crate::AbsPath;
 const CANDIDATES: usize = 32;
 
 pub(super) use cells::lookup;
-pub(super) use state::{Digits, Place, State, Text, Value};
+pub(super) use state::{Digits, Place, State, Text, Value, Words};
 
 use cells::cells;
-use sure::{is_hash, is_number, is_unknown_number, numbers};
+use sure::{is_hash, is_number, is_unknown_number, may_be_nothing, numbers};
 
 /// What a word may be: each candidate a list of words, because an unquoted value is split.
 #[derive(Clone, Debug)]
@@ -100,6 +100,8 @@ pub(super) struct Field {
     pub(super) numbers: Vec<String>,
     /// It may become several words that nobody knows: `"$@"`, `$(cat x)`.
     pub(super) many: bool,
+    /// It may become no word at all: `$x`, `$(cat x)`.
+    pub(super) none: bool,
     /// What it stays where its sets match no name; one that has none cannot.
     pub(super) stays: Option<String>,
 }
@@ -117,6 +119,7 @@ impl Field {
             hash: false,
             numbers: Vec::new(),
             many: false,
+            none: false,
             stays: None,
         }
     }
@@ -150,6 +153,7 @@ impl Field {
             hash: false,
             numbers: Vec::new(),
             many: false,
+            none: false,
             stays: None,
         }
     }
@@ -220,6 +224,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         hash: false,
         numbers: Vec::new(),
         many: false,
+        none: false,
         stays: None,
     })
 }
@@ -247,6 +252,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             hash: false,
             numbers: Vec::new(),
             many: false,
+            none: false,
             stays: None,
         }]);
     };
@@ -316,7 +322,7 @@ pub(super) fn assigned(
             source: raw.source.clone(),
             pattern: false,
         };
-        return Ok((word, Value::number()));
+        return Ok((word, Value::computed()));
     }
     let cells: Vec<Cell> = cells(&raw.pieces, state, context, budget)?
         .into_iter()
@@ -344,7 +350,10 @@ pub(super) fn assigned(
         exact: field.exact,
         numeric: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.is_numeric()),
         digits: Digits::No,
-        single: false,
+        words: match cells.as_slice() {
+            [Cell::Value { value, .. }] => value.sure_words(),
+            _ => Words::Any,
+        },
         hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };
     let value = if raw.pieces.is_empty() {
@@ -501,6 +510,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         hash: !glob && is_hash(cells),
         numbers: numbers(cells, glob),
         many: cells.iter().any(|cell| matches!(cell, Cell::Value { many: true, .. })),
+        none: cells.iter().all(may_be_nothing) && !cells.is_empty(),
         stays: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Call, Value, Walk, Ways, excerpt,
-    printed::{is_many_words, prints_one_word, unquoted_names},
+    printed::{is_many_words, unquoted_names},
     wrapped::is_stream,
 };
 use crate::shell::{
@@ -601,7 +601,8 @@ impl Walk<'_> {
         let printed = |field: &&Field| {
             let substituted = field.source.starts_with("$(") && !field.source.starts_with("$((");
             let printed = substituted || field.source.starts_with('`');
-            field.text().is_none() && !field.exact && printed && !prints_one_word(&field.source)
+            let harmless = !field.numbers.is_empty() || !(field.many || field.hash);
+            field.text().is_none() && !field.exact && printed && !harmless
         };
         // So is what a variable of the line holds that came from elsewhere.
         let came_in = |field: &&Field| {

@@ -54,6 +54,8 @@ fn names_no_program(arguments: &[Field]) -> bool {
 
 /// Most texts of dynamic words that are followed on the deny side.
 const VARIANTS: usize = 16;
+/// Most cases of numbers, and of words that may be none or several, in which a command is looked at.
+const CASES: usize = 64;
 /// So many bytes of an input that is kept cost one step.
 const BYTES_OF_A_STEP: usize = 64;
 
@@ -170,20 +172,18 @@ impl Walk<'_> {
         }
         let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
             CommandClass::Other
-        } else if name.as_deref() == Some("git") && call.fields.iter().skip(1).any(|field| field.hash) {
-            self.with_hashes.push(index);
-            let revision = |field: &Field| match field.hash {
-                true => Word::Literal("HEAD".to_owned()),
-                false => field.word.clone(),
-            };
-            class::classify(&call.fields.iter().map(revision).collect::<Vec<_>>())
         } else {
-            match class::classify(&words) {
-                CommandClass::Other if call.fields.iter().any(|field| !field.numbers.is_empty()) => {
-                    self.with_numbers.push(index);
-                    class_whatever_the_numbers(&call.fields)
-                }
-                class => class,
+            let of_git = name.as_deref() == Some("git");
+            if of_git && call.fields.iter().skip(1).any(|field| field.hash) {
+                self.with_hashes.push(index);
+            }
+            if call.fields.iter().any(|field| !field.numbers.is_empty()) {
+                self.with_numbers.push(index);
+            }
+            let varies = |field: &Field| field.none || field.many || (of_git && field.hash) || !field.numbers.is_empty();
+            match call.fields.iter().any(varies) {
+                true => self.class_in_any_case(&call.fields, &words, of_git)?,
+                false => class::classify(&words),
             }
         };
         if matches!(name.as_deref(), Some("git")) && class != CommandClass::ReadOnlyGit {
@@ -292,6 +292,44 @@ impl Walk<'_> {
         self.budget.spend(text.map_or(0, String::len) / BYTES_OF_A_STEP)?;
         self.analysis.inputs.insert(index, text.cloned());
         Ok(())
+    }
+
+    /// What a command is if it is the same whatever the numbers in its words are, and how many words stand in the place of each.
+    /// What looks in one case only does not surely look.
+    fn class_in_any_case(&mut self, fields: &[Field], words: &[Word], of_git: bool) -> Read<CommandClass> {
+        let usual = class::classify(words);
+        let looks = |class| matches!(class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
+        let known = |field: &Field| field.numbers.is_empty() && !(of_git && field.hash);
+        if !looks(usual) && fields.iter().all(known) {
+            return Ok(usual);
+        }
+        let places: Vec<Vec<Vec<Word>>> = fields.iter().map(|field| in_its_place(field, of_git)).collect();
+        let product = |product: usize, own: &Vec<Vec<Word>>| product.checked_mul(own.len()).filter(|all| *all <= CASES);
+        let Some(cases) = places.iter().try_fold(1, product) else {
+            return Ok(match class::looks_whatever_the_words(words) {
+                true => usual,
+                false => CommandClass::Other,
+            });
+        };
+        self.budget.spend(cases.saturating_mul(fields.len()))?;
+        let mut found: Option<CommandClass> = None;
+        for case in 0..cases {
+            let mut left = case;
+            let mut words = Vec::with_capacity(fields.len());
+            for own in &places {
+                words.extend(own.get(left % own.len()).cloned().unwrap_or_default());
+                left /= own.len();
+            }
+            let class = class::classify(&words);
+            if !looks(class) || found.is_some_and(|found| found != class) {
+                return Ok(match found {
+                    None if usual == class => class,
+                    _ => CommandClass::Other,
+                });
+            }
+            found = Some(class);
+        }
+        Ok(found.unwrap_or(CommandClass::Other))
     }
 
     /// The program is only known when it runs.
@@ -478,42 +516,24 @@ fn is_quoted(source: &str) -> bool {
         .is_some_and(|text| !text.contains(['"', '\\', '`', '@', '*']))
 }
 
-/// What a command is if it is the same whatever the numbers in its words are.
-fn class_whatever_the_numbers(fields: &[Field]) -> CommandClass {
-    // Each combination of signs for a few words.
-    const MOST: usize = 3;
-    let signed = fields.iter().filter(|field| field.numbers.len() > 1).count();
-    if signed > MOST {
-        return CommandClass::Other;
+/// What may stand in the place of a word, as far as the kind of the command depends on it: numbers and names of objects by one
+/// of each sort, and no word or two where it may be none or several.
+fn in_its_place(field: &Field, of_git: bool) -> Vec<Vec<Word>> {
+    let mut words: Vec<Word> = field.numbers.iter().cloned().map(Word::Literal).collect();
+    if words.is_empty() {
+        words.push(match field.hash && of_git {
+            true => Word::Literal("HEAD".to_owned()),
+            false => field.word.clone(),
+        });
     }
-    let mut classes = (0..1_usize << signed).map(|signs| {
-        let mut left = signs;
-        let words: Vec<Word> = fields
-            .iter()
-            .map(|field| {
-                let Some(positive) = field.numbers.first() else {
-                    return field.word.clone();
-                };
-                let text = match field.numbers.get(1) {
-                    Some(negative) => {
-                        let own = left & 1;
-                        left >>= 1;
-                        if own == 1 { negative } else { positive }
-                    }
-                    None => positive,
-                };
-                Word::Literal(text.clone())
-            })
-            .collect();
-        class::classify(&words)
-    });
-    let first = classes.next().unwrap_or(CommandClass::Other);
-    let looks = matches!(first, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
-    if looks && classes.all(|class| class == first) {
-        first
-    } else {
-        CommandClass::Other
+    let mut places: Vec<Vec<Word>> = words.iter().map(|word| vec![word.clone()]).collect();
+    if field.many {
+        places.extend(words.iter().map(|word| vec![word.clone(), word.clone()]));
     }
+    if field.none {
+        places.push(Vec::new());
+    }
+    places
 }
 
 /// Whether a dynamic word has candidates that can be put in its place; with `names`, patterns for names of files among them.

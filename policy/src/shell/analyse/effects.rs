@@ -124,25 +124,9 @@ pub(super) fn of_words(simple: &Simple, effects: &mut Effects) {
     }
 }
 
-/// An expansion that may give a variable a value, and the word that it stands in, if it may be all of that.
-pub(super) struct Given<'n> {
-    pub(super) parameter: &'n Parameter,
-    source: &'n str,
-}
-
-impl Given<'_> {
-    /// The value as it is written, where the word is nothing else: `$(nproc)` of `"${n:=$(nproc)}"`.
-    pub(super) fn written(&self) -> Option<&str> {
-        let behind = self.source.trim_matches('"').strip_prefix("${")?;
-        let behind = behind.strip_prefix(self.parameter.name.as_str())?;
-        let value = behind.trim_start_matches(':').strip_prefix('=')?;
-        value.strip_suffix('}')
-    }
-}
-
 /// The expansions in the words of a node itself that may give a variable a value, as `${x:=y}` does: in what it is given, in its
 /// assignments, expressions, redirections, and inside other expansions. A shell of its own (`$( )`) keeps its own.
-pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'n>>> {
+pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<&'n Parameter>> {
     let (mut found, mut words, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
     // The usual command is nothing but plain words.
     if let Form::Simple(simple) = &node.form
@@ -185,28 +169,28 @@ pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'
         }
     }
     for word in words {
-        given_by(&word.pieces, &word.source, &mut found, budget)?;
+        given_by(&word.pieces, &mut found, budget)?;
     }
     for pieces in pieces {
-        given_by(pieces, "", &mut found, budget)?;
+        given_by(pieces, &mut found, budget)?;
     }
     Ok(found)
 }
 
-fn given_by<'n>(pieces: &'n [Piece], source: &'n str, found: &mut Vec<Given<'n>>, budget: &mut Budget) -> Read<()> {
+fn given_by<'n>(pieces: &'n [Piece], found: &mut Vec<&'n Parameter>, budget: &mut Budget) -> Read<()> {
     for piece in pieces {
         match piece {
             Piece::Parameter(parameter) => {
                 budget.spend(1)?;
                 if parameter.operation == Operation::Assignment {
-                    found.push(Given { parameter, source });
+                    found.push(parameter);
                 }
                 if let Some(index) = &parameter.index {
-                    given_by(&index.pieces, "", found, budget)?;
+                    given_by(&index.pieces, found, budget)?;
                 }
-                given_by(&parameter.operand, "", found, budget)?;
+                given_by(&parameter.operand, found, budget)?;
             }
-            Piece::Arithmetic(arithmetic) => given_by(&arithmetic.pieces, "", found, budget)?,
+            Piece::Arithmetic(arithmetic) => given_by(&arithmetic.pieces, found, budget)?,
             Piece::Plain(_)
             | Piece::Quoted(_)
             | Piece::Either { .. }
@@ -290,7 +274,7 @@ pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -
 pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
     budget.spend(1)?;
     for given in given(node, budget)? {
-        effects.assign(&given.parameter.name, false);
+        effects.assign(&given.name, false);
     }
     match &node.form {
         Form::Simple(simple) => {

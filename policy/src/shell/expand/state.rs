@@ -126,6 +126,7 @@ impl State {
             value.exact = false;
             value.numeric = false;
             value.digits = Digits::No;
+            value.words = Words::Any;
             value.hash = false;
         }
         Ok(())
@@ -160,7 +161,8 @@ impl State {
             let sure = numeric && !renamed && value.sure_digits() != Digits::No;
             value.digits = if sure { Digits::Whole } else { Digits::No };
             value.numeric = numeric && value.is_numeric();
-            value.single = false;
+            // What an expression gives is one number.
+            value.words = if numeric { value.sure_words() } else { Words::Any };
             value.exact = false;
             value.hash = false;
         }
@@ -222,7 +224,7 @@ impl State {
                     None => {
                         value.numeric = value.is_numeric();
                         (value.exact, value.hash) = (false, false);
-                        (value.digits, value.single) = (Digits::No, false);
+                        (value.digits, value.words) = (Digits::No, Words::Any);
                     }
                 }
             }
@@ -232,7 +234,7 @@ impl State {
                     exact: false,
                     hash: false,
                     digits: Digits::No,
-                    single: false,
+                    words: Words::Any,
                     ..value.clone()
                 });
             }
@@ -254,8 +256,20 @@ pub(in crate::shell) struct Value {
     pub(in crate::shell) digits: Digits,
     /// Whatever it holds are names of git's objects in hexadecimal digits, with blanks between them, or nothing.
     pub(in crate::shell) hash: bool,
-    /// Whatever it holds is one word: a loop gave it.
-    pub(in crate::shell) single: bool,
+    /// How many words it is without quotes.
+    pub(in crate::shell) words: Words,
+}
+
+/// How many words a value is where no quotes stand around it, from the least that is known to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::shell) enum Words {
+    /// Nobody knows.
+    #[default]
+    Any,
+    /// One or none: a program that prints one may fail.
+    AtMostOne,
+    /// One: an expression gave it, or a loop.
+    One,
 }
 
 /// Whether a value is a number, from the least that is known to the most.
@@ -318,15 +332,16 @@ impl Value {
             numeric: false,
             digits: Digits::No,
             hash: false,
-            single: false,
+            words: Words::Any,
         }
     }
 
-    /// A number that is not known.
-    pub(in crate::shell) fn number() -> Self {
+    /// What an expression gives: one number that is not known.
+    pub(in crate::shell) fn computed() -> Self {
         Self {
             numeric: true,
             digits: Digits::Whole,
+            words: Words::One,
             ..Self::default()
         }
     }
@@ -351,6 +366,23 @@ impl Value {
         }
     }
 
+    /// How many words it surely is, of what is known and of what is not.
+    pub(in crate::shell) fn sure_words(&self) -> Words {
+        let of = |choice: &Text| {
+            let mut words = choice.text.split([' ', '\t', '\n']).filter(|word| !word.is_empty());
+            match (words.next(), words.next()) {
+                _ if choice.glob || choice.text.contains(['*', '?', '[']) => Words::Any,
+                (Some(_), None) => Words::One,
+                (None, _) => Words::AtMostOne,
+                (Some(_), Some(_)) => Words::Any,
+            }
+        };
+        match self.exact {
+            true => self.choices.iter().map(of).min().unwrap_or(self.words),
+            false => self.words,
+        }
+    }
+
     /// A text that is not known.
     pub(in crate::shell) fn unknown() -> Self {
         Self::default()
@@ -358,7 +390,7 @@ impl Value {
 
     pub(in crate::shell) fn merge(&mut self, other: &Self) {
         self.digits = self.sure_digits().min(other.sure_digits());
-        self.single &= other.single;
+        self.words = self.sure_words().min(other.sure_words());
         self.numeric = self.is_numeric() && other.is_numeric();
         self.exact &= other.exact;
         self.hash &= other.hash;
