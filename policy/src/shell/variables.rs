@@ -84,6 +84,8 @@ struct RawSwitches {
     not: String,
     worded: String,
     weighty: String,
+    off: String,
+    held: String,
     data: String,
     #[expect(dead_code, reason = "a remark for readers of the file")]
     why: String,
@@ -155,6 +157,8 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
             not: data::words(&raws.switches.not),
             worded: data::words(&raws.switches.worded),
             weighty: data::words(&raws.switches.weighty),
+            off: data::words(&raws.switches.off),
+            held: data::words(&raws.switches.held),
             data: data::words(&raws.switches.data),
         },
     }
