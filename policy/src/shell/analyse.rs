@@ -94,6 +94,7 @@ fn walked<'a>(
         seen: Vec::new(),
         defining: Vec::new(),
         plain: false,
+        keeps_last: true,
         with_hashes: Vec::new(),
         with_numbers: Vec::new(),
         redefines_git: false,
@@ -163,6 +164,8 @@ struct Walk<'a> {
     defining: Vec<String>,
     /// The script may be run by a shell that knows less than bash: `sh`, `dash`.
     plain: bool,
+    /// The last command of a pipe may run in the shell itself: in zsh and ksh it does, in bash and dash it does not.
+    keeps_last: bool,
     /// Commands of git, by number, that only look if what a substitution of git prints is no option.
     with_hashes: Vec<usize>,
     /// Commands, by number, that only look if what programs print that count is a number.
@@ -312,17 +315,25 @@ impl Walk<'_> {
                 let mut before: Option<&Node> = None;
                 let first = self.analysis.commands.len();
                 let outer = self.in_front;
+                let mut last = None;
                 for (number, stage) in stages.iter().enumerate() {
                     self.in_front = outer || number + 1 < stages.len();
                     let own = self.analysis.commands.len();
                     let stdin = before.map_or(Stdin::Inherited, |node| Stdin::Pipe(constant::printed(node)));
                     let inside = state.clone();
-                    self.timed(pipeline.timed, |walk| walk.node(stage, inside, &stdin))?;
+                    last = Some(self.timed(pipeline.timed, |walk| walk.node(stage, inside, &stdin))?);
                     self.note_pipe(first..own);
                     before = Some(stage);
                 }
                 self.in_front = outer;
-                (state.clone(), state)
+                match last.filter(|_| self.keeps_last) {
+                    // Which shell reads the line is not known.
+                    Some((good, bad)) => (
+                        state.clone().either(good, &mut self.budget)?,
+                        state.either(bad, &mut self.budget)?,
+                    ),
+                    None => (state.clone(), state),
+                }
             }
         };
         Ok(if pipeline.negated { (ways.1, ways.0) } else { ways })

@@ -81,12 +81,16 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
 
 /// Whether a program only looks, with any words: it has no option and no operand by which it does more.
 pub(super) fn looks_whatever_the_words(words: &[Word]) -> bool {
-    let Some((name, arguments)) = words.split_first().and_then(|(program, rest)| Some((program.literal()?, rest))) else {
+    let Some((name, arguments)) = words
+        .split_first()
+        .and_then(|(program, rest)| Some((program.literal()?, rest)))
+    else {
         return false;
     };
     programs::know(name, arguments).is_some_and(|known| {
         let program = known.last();
-        let whole = known.verb.is_none() && program.kind == Kind::Looks && program.escapes.is_empty() && !program.strict;
+        let whole =
+            known.verb.is_none() && program.kind == Kind::Looks && program.escapes.is_empty() && !program.strict;
         whole && !matches!(name, "jq" | "test" | "[" | "printf")
     })
 }
@@ -174,8 +178,13 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         // Kinds of variables of the script's own; `-x` would hand them to programs, `-p` and `-f` show what there is.
         "declare" | "typeset" | "local" => {
             let (options, names): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with('-'));
-            let kinds =
-                |text: &&str| text.len() > 1 && text.chars().skip(1).all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g'));
+            let kinds = |text: &&str| {
+                text.len() > 1
+                    && text
+                        .chars()
+                        .skip(1)
+                        .all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g' | 'r'))
+            };
             !names.is_empty() && options.iter().all(kinds) && names.iter().all(|name| declares(name))
         }
         // Of bash alone; `-p` shows what there is, and `-f` and `-x` are about functions and programs.

@@ -88,7 +88,9 @@ fn numbers(list: &List) -> Option<(Digits, Words)> {
     let (digits, mut words) = counts(node, fed).filter(|_| !item.first.negated)?;
     let mut least = digits;
     for (_, pipeline) in &item.rest {
-        let [node] = pipeline.stages.as_slice() else { return None };
+        let [node] = pipeline.stages.as_slice() else {
+            return None;
+        };
         let (own, _) = plain_words(node).filter(|_| !pipeline.negated)?;
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         match own.as_slice() {

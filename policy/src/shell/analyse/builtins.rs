@@ -173,6 +173,11 @@ impl Walk<'_> {
                     self.happens_anytime(&computed)?;
                 }
                 self.declare(arguments, state, &mut after)?;
+                let words = arguments
+                    .iter()
+                    .map(|field| field.text().unwrap_or(&field.source).to_owned());
+                let kept = super::effects::made_readonly(name, words);
+                after.keep(kept.iter().map(String::as_str));
             }
             "unset" => {
                 for field in arguments {

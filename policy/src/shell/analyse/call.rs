@@ -177,12 +177,10 @@ impl Walk<'_> {
             if of_git && call.fields.iter().skip(1).any(|field| field.hash) {
                 self.with_hashes.push(index);
             }
-            if call.fields.iter().any(|field| !field.numbers.is_empty()) {
-                self.with_numbers.push(index);
-            }
-            let varies = |field: &Field| field.none || field.many || (of_git && field.hash) || !field.numbers.is_empty();
+            let varies =
+                |field: &Field| field.none || field.many || (of_git && field.hash) || !field.numbers.is_empty();
             match call.fields.iter().any(varies) {
-                true => self.class_in_any_case(&call.fields, &words, of_git)?,
+                true => self.class_in_any_case(&call.fields, &words, index)?,
                 false => class::classify(&words),
             }
         };
@@ -291,17 +289,25 @@ impl Walk<'_> {
         // Each wrapper in front of a command reads the same again.
         self.budget.spend(text.map_or(0, String::len) / BYTES_OF_A_STEP)?;
         self.analysis.inputs.insert(index, text.cloned());
+        if let Stdin::Given { text: None, said } = stdin {
+            self.budget.spend(said.len() / BYTES_OF_A_STEP)?;
+            self.analysis.said.insert(index, said.clone());
+        }
         Ok(())
     }
 
     /// What a command is if it is the same whatever the numbers in its words are, and how many words stand in the place of each.
     /// What looks in one case only does not surely look.
-    fn class_in_any_case(&mut self, fields: &[Field], words: &[Word], of_git: bool) -> Read<CommandClass> {
+    fn class_in_any_case(&mut self, fields: &[Field], words: &[Word], index: usize) -> Read<CommandClass> {
         let usual = class::classify(words);
+        let of_git = words.first().and_then(Word::literal).map(base_name) == Some("git");
         let looks = |class| matches!(class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
         let known = |field: &Field| field.numbers.is_empty() && !(of_git && field.hash);
         if !looks(usual) && fields.iter().all(known) {
             return Ok(usual);
+        }
+        if !looks(usual) && fields.iter().any(|field| !field.numbers.is_empty()) {
+            self.with_numbers.push(index);
         }
         let places: Vec<Vec<Vec<Word>>> = fields.iter().map(|field| in_its_place(field, of_git)).collect();
         let product = |product: usize, own: &Vec<Vec<Word>>| product.checked_mul(own.len()).filter(|all| *all <= CASES);

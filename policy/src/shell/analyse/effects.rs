@@ -23,6 +23,8 @@ pub(super) struct Effects {
     pub(super) names: BTreeMap<String, bool>,
     /// Names of commands, which may be functions of the line.
     pub(super) calls: BTreeSet<String>,
+    /// Names that it may make read-only.
+    pub(super) readonly: BTreeSet<String>,
 }
 
 impl Effects {
@@ -50,17 +52,20 @@ impl Effects {
         for name in &other.calls {
             grown |= self.calls.insert(name.clone());
         }
+        for name in &other.readonly {
+            grown |= self.readonly.insert(name.clone());
+        }
         grown
     }
 
     /// How many names it holds.
     pub(super) fn size(&self) -> usize {
-        self.names.len() + self.calls.len()
+        self.names.len() + self.calls.len() + self.readonly.len()
     }
 
     /// Nothing, whatever the commands are that it calls.
     pub(super) fn is_empty(&self) -> bool {
-        !self.moves && !self.assigns && !self.globs && self.names.is_empty()
+        !self.moves && !self.assigns && !self.globs && self.names.is_empty() && self.readonly.is_empty()
     }
 
     /// A name that is given a value, or that only takes numbers.
@@ -260,6 +265,24 @@ fn is_flat_node(node: &Node, budget: &mut Budget) -> Read<bool> {
     }
 }
 
+/// The names that a declaration makes read-only: `readonly x=1`, `declare -r x`, `local -r x`.
+pub(super) fn made_readonly(name: &str, words: impl Iterator<Item = String>) -> Vec<String> {
+    let words: Vec<String> = words.collect();
+    let option = |word: &String| word.starts_with('-');
+    let letter = || words.iter().any(|word| option(word) && word.contains('r'));
+    let declares = match name {
+        "readonly" => true,
+        "declare" | "typeset" | "local" | "export" => letter(),
+        _ => false,
+    };
+    let names = words.iter().filter(|word| declares && !option(word));
+    let names = names.filter_map(|word| word.split(['=', '[', '+']).next());
+    names
+        .filter(|name| crate::shell::reader::is_name(name))
+        .map(str::to_owned)
+        .collect()
+}
+
 pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
     for item in &list.0 {
         let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
@@ -298,6 +321,12 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
                     effects.calls.insert(base_name(name).to_owned());
                 }
                 let behind = simple.words.get(at + 1..).unwrap_or_default();
+                if let Some(name) = name.as_deref().map(base_name) {
+                    let words = behind
+                        .iter()
+                        .map(|word| word.flat().unwrap_or_else(|| word.source.clone()));
+                    effects.readonly.extend(made_readonly(name, words));
+                }
                 match name.as_deref().map(base_name) {
                     Some("printf")
                         if behind

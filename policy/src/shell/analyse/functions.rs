@@ -197,6 +197,8 @@ impl Walk<'_> {
         if effects.globs {
             state.globs([None::<&str>]);
         }
+        self.budget.spend(effects.readonly.len())?;
+        state.keep(effects.readonly.iter().map(String::as_str));
         if effects.assigns {
             return state.blur(&mut self.budget);
         }

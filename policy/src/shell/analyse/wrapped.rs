@@ -44,8 +44,16 @@ impl Walk<'_> {
         if wrappers::SHELLS.contains(&name) {
             let plain = !matches!(name, "bash" | "rbash" | "zsh" | "ksh" | "mksh");
             let outer = std::mem::replace(&mut self.plain, plain);
+            // `bash -O lastpipe`
+            let told = |field: &Field| {
+                field
+                    .text()
+                    .is_none_or(|text| text.starts_with(['-', '+']) && text.contains('O'))
+            };
+            let apart = matches!(name, "bash" | "rbash" | "dash" | "ash") && !call.fields.iter().any(told);
+            let kept = std::mem::replace(&mut self.keeps_last, !apart);
             let wraps = self.shell(name, call, state, index);
-            self.plain = outer;
+            (self.plain, self.keeps_last) = (outer, kept);
             return wraps;
         }
         // Shells whose grammar is not read here.
@@ -111,9 +119,11 @@ impl Walk<'_> {
                 continue;
             };
             let left = words.len();
-            let program = wrappers::unwrap(wrapper, &words, start).program.unwrap_or(left);
+            let found = wrappers::unwrap(wrapper, &words, start);
+            let program = found.program.unwrap_or(left);
             // The same program with the same words.
-            if left - program == call.fields.len().saturating_sub(own) && program < left {
+            let same = left - program == call.fields.len().saturating_sub(own) && program < left;
+            if same || wrapper.refuses(&found, &words) {
                 continue;
             }
             let mut shorter = Call::behind(fields, &call.stdin, call.resolved);

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::{CANDIDATES, Cell, Digits, State, Text, Value, Words, removal};
+use super::{CANDIDATES, Cell, Digits, Place, State, Text, Value, Words, removal};
 use crate::shell::{
     ShellContext, constant,
     reader::{Budget, Read},
@@ -140,6 +140,20 @@ fn is_one(value: &Value) -> bool {
 
 /// What a variable is, as far as the line and the context say.
 pub(in crate::shell) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value {
+    // What the line gave them holds until the shell goes to another folder.
+    if matches!(name, "PWD" | "OLDPWD")
+        && let Some(given) = state.variables.get(name)
+    {
+        let mut value = given.clone();
+        let was = state.past.previous.as_ref().map(Place::value);
+        value.merge(&if name == "PWD" {
+            state.here()
+        } else {
+            was.unwrap_or_default()
+        });
+        value.exact = false;
+        return value;
+    }
     if let Some(value) = state.variables.get(name) {
         return value.clone();
     }

@@ -18,6 +18,17 @@ pub(in crate::shell) struct Place {
     pub(in crate::shell) elsewhere: bool,
 }
 
+impl Place {
+    /// What a variable holds that names it.
+    pub(in crate::shell) fn value(&self) -> Value {
+        Value {
+            choices: self.directories.iter().map(|path| Text::plain(path.as_str())).collect(),
+            exact: !self.elsewhere,
+            ..Value::default()
+        }
+    }
+}
+
 /// Where the shell was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::shell) struct Past {
@@ -48,6 +59,8 @@ pub(in crate::shell) struct State {
     pub(in crate::shell) functions: Rc<BTreeSet<String>>,
     /// Variables set on this line.
     pub(in crate::shell) variables: Rc<BTreeMap<String, Value>>,
+    /// Those that may be read-only: an assignment may leave them what they are.
+    pub(in crate::shell) readonly: Rc<BTreeSet<String>>,
     /// A file of commands was read: any name may be a function by now.
     pub(in crate::shell) sourced: bool,
     /// The work tree of git around the directory where the line begins, if it is known.
@@ -68,6 +81,7 @@ impl State {
             remote: false,
             functions: Rc::default(),
             variables: Rc::default(),
+            readonly: Rc::default(),
             sourced: false,
             toplevel: None,
             signs: Signs::default(),
@@ -84,11 +98,7 @@ impl State {
 
     /// What `$PWD` is.
     pub(in crate::shell) fn here(&self) -> Value {
-        Value {
-            choices: self.directories.iter().map(|path| Text::plain(path.as_str())).collect(),
-            exact: !self.elsewhere,
-            ..Value::default()
-        }
+        self.place().value()
     }
 
     /// Whether a list of folders (`a:b`) names nothing but places below a directory, wherever the shell is, and no name can mean
@@ -114,8 +124,26 @@ impl State {
         }
         // Whatever it holds, it makes wildcards match dots.
         self.dots |= name == "GLOBIGNORE";
+        // The shell gives it the last word of each command.
+        let mut value = if name == "_" { Value::unknown() } else { value };
+        // It keeps what it has, and the shell goes on.
+        if self.readonly.contains(name) {
+            let before = self.variables.get(name).cloned().unwrap_or_default();
+            budget.spend(before.choices.len())?;
+            value.merge(&before);
+            value.exact = false;
+        }
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
         Ok(())
+    }
+
+    /// Variables may be read-only from here on.
+    pub(in crate::shell) fn keep<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
+        for name in names {
+            if !self.readonly.contains(name) {
+                Rc::make_mut(&mut self.readonly).insert(name.to_owned());
+            }
+        }
     }
 
     /// Every variable may have another value by now.
@@ -214,6 +242,10 @@ impl State {
             budget.spend(self.functions.len())?;
             let both = self.functions.intersection(&other.functions).cloned().collect();
             self.functions = Rc::new(both);
+        }
+        if !Rc::ptr_eq(&self.readonly, &other.readonly) {
+            budget.spend(other.readonly.len())?;
+            self.keep(other.readonly.iter().map(String::as_str));
         }
         if !Rc::ptr_eq(&self.variables, &other.variables) && self.variables != other.variables {
             budget.spend(self.variables.len() + other.variables.len())?;
