@@ -151,6 +151,12 @@ const OPAQUE: usize = 256;
 /// The state after a command that succeeded, and after one that failed.
 type Ways = (State, State);
 
+/// Puts them elsewhere than on the stack, which nesting fills.
+#[inline(never)]
+fn boxed(ways: Read<Ways>) -> Read<Box<Ways>> {
+    ways.map(Box::new)
+}
+
 struct Walk<'a> {
     context: &'a ShellContext,
     toplevel: Option<std::rc::Rc<AbsPath>>,
@@ -321,22 +327,27 @@ impl Walk<'_> {
                     let own = self.analysis.commands.len();
                     let stdin = before.map_or(Stdin::Inherited, |node| Stdin::Pipe(constant::printed(node)));
                     let inside = state.clone();
-                    last = Some(self.timed(pipeline.timed, |walk| walk.node(stage, inside, &stdin))?);
+                    last = Some(self.timed(pipeline.timed, |walk| boxed(walk.node(stage, inside, &stdin)))?);
                     self.note_pipe(first..own);
                     before = Some(stage);
                 }
                 self.in_front = outer;
-                match last.filter(|_| self.keeps_last) {
-                    // Which shell reads the line is not known.
-                    Some((good, bad)) => (
-                        state.clone().either(good, &mut self.budget)?,
-                        state.either(bad, &mut self.budget)?,
-                    ),
-                    None => (state.clone(), state),
-                }
+                self.after_pipe(state, last)?
             }
         };
         Ok(if pipeline.negated { (ways.1, ways.0) } else { ways })
+    }
+
+    /// What holds behind a pipe: its last command may have run in the shell itself. Which shell reads the line is not known.
+    #[inline(never)]
+    fn after_pipe(&mut self, state: State, last: Option<Box<Ways>>) -> Read<Ways> {
+        match last.filter(|_| self.keeps_last) {
+            Some(last) => Ok((
+                state.clone().either(last.0, &mut self.budget)?,
+                state.either(last.1, &mut self.budget)?,
+            )),
+            None => Ok((state.clone(), state)),
+        }
     }
 
     /// Notes what is written to the commands of a stage that were walked since.

@@ -165,8 +165,9 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         }
         "export" => {
             let harmless = |text: &&str| {
-                text.split_once('=')
-                    .is_some_and(|(name, _)| super::variables::is_harmless(name))
+                text.split_once('=').is_some_and(|(name, value)| {
+                    super::variables::is_harmless(name) || super::variables::is_switch(name, value)
+                })
             };
             !texts.is_empty() && texts.iter().all(harmless)
         }

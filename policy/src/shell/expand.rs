@@ -340,20 +340,23 @@ pub(super) fn assigned(
         })
         .collect();
     let field = field(&cells, raw, state, context);
-    if let [Cell::Value { value, .. }] = cells.as_slice()
-        && is_number(value)
-    {
+    // Quotes add an empty text.
+    let adds =
+        |cell: &&Cell| !matches!(cell, Cell::Value { value, .. } if value.exact && value.choices == [Text::plain("")]);
+    let mut own = cells.iter().filter(adds);
+    let alone = match (own.next(), own.next()) {
+        (Some(Cell::Value { value, .. }), None) => Some(value),
+        _ => None,
+    };
+    if let Some(value) = alone.filter(|value| is_number(value)) {
         return Ok((field.word, Value::clone(value)));
     }
     let value = Value {
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
-        numeric: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.is_numeric()),
+        numeric: alone.is_some_and(|value| value.is_numeric()),
         digits: Digits::No,
-        words: match cells.as_slice() {
-            [Cell::Value { value, .. }] => value.sure_words(),
-            _ => Words::Any,
-        },
+        words: alone.map_or(Words::Any, |value| value.sure_words()),
         hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };
     let value = if raw.pieces.is_empty() {

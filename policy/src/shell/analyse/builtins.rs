@@ -228,6 +228,7 @@ impl Walk<'_> {
                     let mut names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
                     let evaluates = names.clone().any(risky);
                     self.note_computed(names.by_ref().filter(|name| reader::is_name(name)), state);
+                    self.evaluated(&source, state);
                     // `let 'y=a[$(…)]'`: what an index substitutes runs, quoted or not.
                     let substitutes = source.contains('[') && source.contains(['$', '`']);
                     if field.text().is_none() || evaluates || substitutes {

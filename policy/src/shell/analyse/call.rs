@@ -88,6 +88,13 @@ pub(super) struct Call<'r> {
 }
 
 impl Call<'_> {
+    /// Whether it is followed by commands that are all that it can become.
+    pub(super) fn becomes_others(&self, state: &State) -> bool {
+        let choices: Vec<Choices> = self.fields.iter().map(|field| Choices::of(field, false)).collect();
+        let becomes = !self.resolved && choices.iter().any(|choices| choices.many > 0);
+        becomes && together(&choices).is_some() && are_all(&choices, state)
+    }
+
     /// A command behind a wrapper.
     pub(super) fn behind(fields: Vec<Field>, stdin: &Stdin, resolved: bool) -> Self {
         Self {
@@ -173,16 +180,7 @@ impl Walk<'_> {
         let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
             CommandClass::Other
         } else {
-            let of_git = name.as_deref() == Some("git");
-            if of_git && call.fields.iter().skip(1).any(|field| field.hash) {
-                self.with_hashes.push(index);
-            }
-            let varies =
-                |field: &Field| field.none || field.many || (of_git && field.hash) || !field.numbers.is_empty();
-            match call.fields.iter().any(varies) {
-                true => self.class_in_any_case(&call.fields, &words, index)?,
-                false => class::classify(&words),
-            }
+            self.class_of(&call.fields, &words, index)?
         };
         if matches!(name.as_deref(), Some("git")) && class != CommandClass::ReadOnlyGit {
             // The work tree may be another one, or none.
@@ -296,11 +294,26 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// What a command is.
+    #[inline(never)]
+    fn class_of(&mut self, fields: &[Field], words: &[Word], index: usize) -> Read<CommandClass> {
+        let of_git = words.first().and_then(Word::literal).map(base_name) == Some("git");
+        if of_git && fields.iter().skip(1).any(|field| field.hash) {
+            self.with_hashes.push(index);
+        }
+        let varies = |field: &Field| field.none || field.many || (of_git && field.hash) || !field.numbers.is_empty();
+        match fields.iter().any(varies) {
+            true => self.class_in_any_case(fields, words, index),
+            false => Ok(class::classify(words)),
+        }
+    }
+
     /// What a command is if it is the same whatever the numbers in its words are, and how many words stand in the place of each.
     /// What looks in one case only does not surely look.
     fn class_in_any_case(&mut self, fields: &[Field], words: &[Word], index: usize) -> Read<CommandClass> {
         let usual = class::classify(words);
         let of_git = words.first().and_then(Word::literal).map(base_name) == Some("git");
+        let of_sed = matches!(words.first().and_then(Word::literal), Some("sed" | "gsed"));
         let looks = |class| matches!(class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
         let known = |field: &Field| field.numbers.is_empty() && !(of_git && field.hash);
         if !looks(usual) && fields.iter().all(known) {
@@ -309,7 +322,9 @@ impl Walk<'_> {
         if !looks(usual) && fields.iter().any(|field| !field.numbers.is_empty()) {
             self.with_numbers.push(index);
         }
-        let places: Vec<Vec<Vec<Word>>> = fields.iter().map(|field| in_its_place(field, of_git)).collect();
+        let places: Vec<Vec<Vec<Word>>> = (fields.iter())
+            .map(|field| in_its_place(field, of_git, of_sed))
+            .collect();
         let product = |product: usize, own: &Vec<Vec<Word>>| product.checked_mul(own.len()).filter(|all| *all <= CASES);
         let Some(cases) = places.iter().try_fold(1, product) else {
             return Ok(match class::looks_whatever_the_words(words) {
@@ -414,6 +429,14 @@ impl Walk<'_> {
         state.signs.renames |= is(&["alias", "autoload", "enable", "hash", "unalias"])
             || ran.iter().any(super::builtins::declares_otherwise);
         state.elsewhere |= ran.iter().any(|command| command.class == CommandClass::ChangeDirectory);
+        for command in ran {
+            let words = command.words.iter().skip(1).map(|word| match word {
+                Word::Literal(text) => text.clone(),
+                Word::Dynamic { source, .. } => source.clone(),
+            });
+            let kept = super::effects::made_readonly(command.program().unwrap_or_default(), words);
+            state.keep(kept.iter().map(String::as_str));
+        }
         let writes_a_name = |command: &Command| {
             let option = |word: &Word| word.literal().is_none_or(|text| text.starts_with("-v"));
             command.program() == Some("printf") && command.words.iter().skip(1).any(option)
@@ -446,15 +469,9 @@ impl Walk<'_> {
     /// can be, as far as the words are concerned whose texts are known. The others stay as they are, and are judged as such.
     fn variants(&mut self, call: &Call<'_>, state: &State, names: bool) -> Read<bool> {
         let choices: Vec<Choices> = call.fields.iter().map(|field| Choices::of(field, names)).collect();
-        let known: Vec<&Choices> = choices.iter().filter(|choices| choices.many > 0).collect();
-        let together = known
-            .iter()
-            .try_fold(1_usize, |product, choices| product.checked_mul(choices.many))
-            .filter(|product| *product <= VARIANTS);
-        let most = known.iter().map(|choices| choices.many).max().unwrap_or(0);
-        // Another separator of words, another shell: they become other words than these.
-        let splits_as_usual = !state.variables.contains_key("IFS") && !state.plain;
-        let all = splits_as_usual && together.is_some() && known.iter().all(|choices| choices.all);
+        let together = together(&choices);
+        let most = choices.iter().map(|choices| choices.many).max().unwrap_or(0);
+        let all = together.is_some() && are_all(&choices, state);
         for number in 0..together.unwrap_or(most.min(VARIANTS)) {
             let mut fields: Vec<Field> = Vec::new();
             // With few, each combination; of many, each text once.
@@ -498,6 +515,24 @@ struct Choices {
     all: bool,
 }
 
+/// How many combinations there are, if they are few.
+fn together(choices: &[Choices]) -> Option<usize> {
+    let mut known = choices.iter().filter(|choices| choices.many > 0);
+    known
+        .try_fold(1_usize, |product, choices| product.checked_mul(choices.many))
+        .filter(|product| *product <= VARIANTS)
+}
+
+/// Whether these are all texts that the words can be. With another separator of words, or in another shell, they become others.
+fn are_all(choices: &[Choices], state: &State) -> bool {
+    let splits_as_usual = !state.variables.contains_key("IFS") && !state.plain;
+    splits_as_usual
+        && choices
+            .iter()
+            .filter(|choices| choices.many > 0)
+            .all(|choices| choices.all)
+}
+
 impl Choices {
     fn of(field: &Field, names: bool) -> Self {
         if !may_become(field, names) {
@@ -524,8 +559,12 @@ fn is_quoted(source: &str) -> bool {
 
 /// What may stand in the place of a word, as far as the kind of the command depends on it: numbers and names of objects by one
 /// of each sort, and no word or two where it may be none or several.
-fn in_its_place(field: &Field, of_git: bool) -> Vec<Vec<Word>> {
-    let mut words: Vec<Word> = field.numbers.iter().cloned().map(Word::Literal).collect();
+///
+/// With a minus in front, sed takes a number for an option that it does not have, or for a script that it does not know: it ends
+/// with a message.
+fn in_its_place(field: &Field, of_git: bool, of_sed: bool) -> Vec<Vec<Word>> {
+    let sorts = if of_sed { 1 } else { field.numbers.len() };
+    let mut words: Vec<Word> = field.numbers.iter().take(sorts).cloned().map(Word::Literal).collect();
     if words.is_empty() {
         words.push(match field.hash && of_git {
             true => Word::Literal("HEAD".to_owned()),
@@ -534,7 +573,9 @@ fn in_its_place(field: &Field, of_git: bool) -> Vec<Vec<Word>> {
     }
     let mut places: Vec<Vec<Word>> = words.iter().map(|word| vec![word.clone()]).collect();
     if field.many {
-        places.extend(words.iter().map(|word| vec![word.clone(), word.clone()]));
+        let pairs = words.iter().flat_map(|one| words.iter().map(move |other| [one, other]));
+        places.extend(pairs.map(|pair| pair.map(Word::clone).to_vec()));
+        places.extend(words.first().map(|word| vec![word.clone(); 3]));
     }
     if field.none {
         places.push(Vec::new());

@@ -352,6 +352,14 @@ impl Walk<'_> {
         }
     }
 
+    /// Words that are names of options have to be one each.
+    fn one_name_each(&mut self, call: &Call<'_>, from: usize, names: usize) {
+        let mut given = call.fields.iter().skip(from).take(names);
+        if given.any(|field| field.none || field.many) {
+            self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
+        }
+    }
+
     /// A shell: the script behind `-c`, a script file, or its input.
     fn shell(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         let (mut script_given, mut from_input, mut only_wraps, mut at) = (false, false, true, 1);
@@ -391,9 +399,7 @@ impl Walk<'_> {
                     let names = letters.matches(['o', 'O']).count();
                     let given = call.fields.iter().skip(at + 1).take(names);
                     // Then the next word is the name, and what follows is not what it seems.
-                    if given.clone().any(|field| field.none || field.many) {
-                        self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
-                    }
+                    self.one_name_each(call, at + 1, names);
                     state.globs(given.map(|field| field.text().map(str::to_owned)));
                     at += names;
                 }

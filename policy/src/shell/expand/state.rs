@@ -11,6 +11,21 @@ use std::{
 use super::{AbsPath, Budget, CANDIDATES, Read, ShellContext};
 use crate::shell::{Signs, variables};
 
+/// Variables to which the shell gives texts of its own, whatever the line gives them: the last word of the command before, the
+/// command, what an expression matched, where it is called from.
+const SET_BY_THE_SHELL: &[&str] = &[
+    "_",
+    "BASH_ARGC",
+    "BASH_ARGV",
+    "BASH_COMMAND",
+    "BASH_EXECUTION_STRING",
+    "BASH_REMATCH",
+    "DIRSTACK",
+    "FUNCNAME",
+    "MATCH",
+    "PIPESTATUS",
+];
+
 /// Directories that the shell may have been in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::shell) struct Place {
@@ -124,12 +139,16 @@ impl State {
         }
         // Whatever it holds, it makes wildcards match dots.
         self.dots |= name == "GLOBIGNORE";
-        // The shell gives it the last word of each command.
-        let mut value = if name == "_" { Value::unknown() } else { value };
+        // It does not stay what the line says.
+        let mut value = if SET_BY_THE_SHELL.contains(&name) {
+            Value::unknown()
+        } else {
+            value
+        };
         // It keeps what it has, and the shell goes on.
         if self.readonly.contains(name) {
             let before = self.variables.get(name).cloned().unwrap_or_default();
-            budget.spend(before.choices.len())?;
+            budget.spend_text(before.choices.iter().map(|choice| choice.text.len()).sum())?;
             value.merge(&before);
             value.exact = false;
         }

@@ -11,6 +11,7 @@ pub(super) struct Switches {
     pub(super) not: &'static [&'static str],
     pub(super) worded: &'static [&'static str],
     pub(super) weighty: &'static [&'static str],
+    pub(super) local: &'static [&'static str],
     pub(super) off: &'static [&'static str],
     pub(super) held: &'static [&'static str],
     pub(super) data: &'static [&'static str],
@@ -32,9 +33,14 @@ pub(super) fn only_switches(name: &str, value: &str) -> bool {
     if switches.data.iter().any(begins) {
         return (is_word() && !weighs(value) && !is_host(value)) || is_local_address(value);
     }
+    if switches.local.contains(&name) {
+        return is_local_address(value);
+    }
     let upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    // A short name says nothing of itself: `X`, `FOO`.
-    if !name.contains('_') && name.len() < SHORTEST_SPEAKING {
+    let number = !value.is_empty() && value.chars().all(|c| c.is_ascii_digit());
+    // A short name says nothing of itself: `X`, `FOO`; not so `JOBS=4`.
+    let speaks = name.contains('_') || name.len() >= SHORTEST_SPEAKING || (number && switches.about.contains(&name));
+    if !speaks {
         return false;
     }
     let mut parts = name.split('_');
@@ -48,7 +54,6 @@ pub(super) fn only_switches(name: &str, value: &str) -> bool {
         return false;
     }
     let about = || name.split('_').any(|part| switches.about.contains(&part));
-    let number = !value.is_empty() && value.chars().all(|c| c.is_ascii_digit());
     let worded = || {
         name.rsplit('_')
             .next()
