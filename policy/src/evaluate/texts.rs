@@ -5,6 +5,7 @@
 //! rule names gone (`spelled`). So a variation can lose an allow but never a deny.
 
 mod spelled;
+mod vanishing;
 
 pub(super) use spelled::{LEAST_ROOM, ROOM, SOME_ROOM};
 
@@ -358,7 +359,7 @@ fn name_of_option(source: &str) -> &str {
 /// A command with more options than are looked through counts as a program with unknown words.
 pub(super) fn pieces(command: &Command, room: usize) -> Vec<Vec<String>> {
     let mut all = pieces_of_words(&command.words, room);
-    for words in without_vanishing(&command.words) {
+    for words in vanishing::without(&command.words) {
         let known = words.iter().all(|word| word.literal().is_some());
         // Known as a whole it is one piece, in each of its spellings.
         let whole = known.then(|| {
@@ -374,41 +375,6 @@ pub(super) fn pieces(command: &Command, room: usize) -> Vec<Vec<String>> {
         all.extend(pieces_of_words(&words, room));
     }
     all
-}
-
-/// Most words that may be none of which each is left out by itself.
-const MOST_VANISHING: usize = 8;
-
-/// The words without those behind an option that may be none, for the option takes the next word then: `git -C $x . push`.
-fn without_vanishing(words: &[Word]) -> Vec<Vec<Word>> {
-    let option = |word: &Word| word.literal().is_some_and(|text| text.starts_with('-'));
-    let vanishing: Vec<usize> = (words.iter().zip(words.iter().skip(1)).enumerate())
-        .filter(|(_, (before, word))| option(before) && may_be_nothing(word))
-        .map(|(at, _)| at + 1)
-        .collect();
-    let without = |gone: &[usize]| {
-        let kept = words.iter().enumerate().filter(|(at, _)| !gone.contains(at));
-        kept.map(|(_, word)| word.clone()).collect::<Vec<_>>()
-    };
-    match vanishing.as_slice() {
-        [] => Vec::new(),
-        [_] => vec![without(&vanishing)],
-        several => (several.iter().take(MOST_VANISHING).map(|at| without(&[*at])))
-            .chain([without(several)])
-            .collect(),
-    }
-}
-
-/// Whether a word without quotes is nothing but what the shell puts in, which may be no word.
-fn may_be_nothing(word: &Word) -> bool {
-    match word {
-        Word::Literal(_) => false,
-        Word::Dynamic { source, .. } => {
-            let expands = source.starts_with(['$', '`']) && !source.starts_with("$((");
-            let all = source.starts_with("\"$@") || source.starts_with("\"${");
-            expands || (all && source.contains('@'))
-        }
-    }
 }
 
 fn pieces_of_words(words: &[Word], room: usize) -> Vec<Vec<String>> {

@@ -176,8 +176,7 @@ impl Walk<'_> {
                 let words = arguments
                     .iter()
                     .map(|field| field.text().unwrap_or(&field.source).to_owned());
-                let kept = super::effects::made_readonly(name, words);
-                after.keep(kept.iter().map(String::as_str));
+                after.keep(&super::effects::made_readonly(name, words));
             }
             "unset" => {
                 for field in arguments {
@@ -226,8 +225,7 @@ impl Walk<'_> {
                         lookup(name, state, self.context).can_evaluate() && state.variables.contains_key(name)
                     };
                     let mut names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-                    let evaluates = names.clone().any(risky);
-                    self.note_computed(names.by_ref().filter(|name| reader::is_name(name)), state);
+                    let evaluates = names.any(risky);
                     self.evaluated(&source, state);
                     // `let 'y=a[$(…)]'`: what an index substitutes runs, quoted or not.
                     let substitutes = source.contains('[') && source.contains(['$', '`']);
@@ -649,7 +647,6 @@ impl Walk<'_> {
         if let Some(own) = own {
             after.set(own, Value::unknown(), &mut self.budget)?;
         }
-        // `printf -v NAME`
         if name == "printf"
             && arguments.first().and_then(Field::text) == Some("-v")
             && let Some(field) = arguments.get(1)

@@ -434,8 +434,10 @@ impl Walk<'_> {
                 Word::Literal(text) => text.clone(),
                 Word::Dynamic { source, .. } => source.clone(),
             });
-            let kept = super::effects::made_readonly(command.program().unwrap_or_default(), words);
-            state.keep(kept.iter().map(String::as_str));
+            state.keep(&super::effects::made_readonly(
+                command.program().unwrap_or_default(),
+                words,
+            ));
         }
         let writes_a_name = |command: &Command| {
             let option = |word: &Word| word.literal().is_none_or(|text| text.starts_with("-v"));

@@ -198,7 +198,7 @@ impl Walk<'_> {
             state.globs([None::<&str>]);
         }
         self.budget.spend(effects.readonly.len())?;
-        state.keep(effects.readonly.iter().map(String::as_str));
+        state.keep(&effects.readonly);
         if effects.assigns {
             return state.blur(&mut self.budget);
         }

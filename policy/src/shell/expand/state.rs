@@ -157,10 +157,10 @@ impl State {
     }
 
     /// Variables may be read-only from here on.
-    pub(in crate::shell) fn keep<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
+    pub(in crate::shell) fn keep<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
         for name in names {
             if !self.readonly.contains(name) {
-                Rc::make_mut(&mut self.readonly).insert(name.to_owned());
+                Rc::make_mut(&mut self.readonly).insert(name.clone());
             }
         }
     }
@@ -264,7 +264,7 @@ impl State {
         }
         if !Rc::ptr_eq(&self.readonly, &other.readonly) {
             budget.spend(other.readonly.len())?;
-            self.keep(other.readonly.iter().map(String::as_str));
+            self.keep(other.readonly.iter());
         }
         if !Rc::ptr_eq(&self.variables, &other.variables) && self.variables != other.variables {
             budget.spend(self.variables.len() + other.variables.len())?;
