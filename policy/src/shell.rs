@@ -96,6 +96,9 @@ pub struct Analysis {
     /// What commands read from their input, by their numbers, where it stands in the line: a here-document, a here-string, or
     /// what a command in front of the pipe prints. `None`: its text is not certain, and stands behind `<<`.
     pub inputs: BTreeMap<usize, Option<String>>,
+    /// What the line says of inputs that are not certain, by the numbers of their commands: what stands in them, and each text that
+    /// their variables may have.
+    pub said: BTreeMap<usize, String>,
     /// Commands, by number, of which the input is another than the shell's without a text in the line: a file.
     pub redirected: BTreeSet<usize>,
     /// Where commands may be, by their numbers, that run a program or script by its name in another folder, where that is known.

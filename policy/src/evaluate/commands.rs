@@ -168,7 +168,7 @@ impl World<'_> {
                 Part::by_mode(self, ActionClass::Critical, subject, what),
                 Reach::Nothing,
             )
-        } else if texts::changes_git_configuration(command) {
+        } else if !command.spelled_out && texts::changes_git_configuration(command) {
             let what = "it changes git's configuration, which can name programs for git to run";
             (
                 Part::by_mode(self, ActionClass::Protected, subject, what),

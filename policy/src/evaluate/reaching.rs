@@ -59,12 +59,14 @@ pub(super) fn texts<'c>(
         Some(None) => line.split_once("<<").map(|(_, text)| text),
         None => None,
     };
-    let mut out: Vec<&str> = here(index).into_iter().collect();
+    let said = |at: usize| analysis.said.get(&at).map(String::as_str);
+    let mut out: Vec<&str> = here(index).into_iter().chain(said(index)).collect();
     let before = analysis.pipes.iter().filter(|pipe| pipe.to.contains(&index));
     let mut left = MOST;
     for at in before.flat_map(|pipe| pipe.from.clone()) {
         left = left.checked_sub(1)?;
         out.extend(here(at));
+        out.extend(said(at));
         let printer = analysis.commands.get(at).filter(|command| {
             let name = command.program_name().unwrap_or_default();
             PRINTERS.contains(&name)

@@ -5,6 +5,7 @@
 //! rule names gone (`spelled`). So a variation can lose an allow but never a deny.
 
 mod spelled;
+mod vanishing;
 
 pub(super) use spelled::{LEAST_ROOM, ROOM, SOME_ROOM};
 
@@ -357,8 +358,28 @@ fn name_of_option(source: &str) -> &str {
 ///
 /// A command with more options than are looked through counts as a program with unknown words.
 pub(super) fn pieces(command: &Command, room: usize) -> Vec<Vec<String>> {
-    let mut all: Vec<Vec<String>> = pieces_of(&command.words).into_iter().collect();
-    let Some((Word::Literal(program), rest)) = command.words.split_first() else {
+    let mut all = pieces_of_words(&command.words, room);
+    for words in vanishing::without(&command.words) {
+        let known = words.iter().all(|word| word.literal().is_some());
+        // Known as a whole it is one piece, in each of its spellings.
+        let whole = known.then(|| {
+            let shorter = Command {
+                text: canonical(&words),
+                words: words.clone(),
+                assignments: Vec::new(),
+                ..command.clone()
+            };
+            wide(&shorter, room).into_iter().map(|text| vec![text])
+        });
+        all.extend(whole.into_iter().flatten());
+        all.extend(pieces_of_words(&words, room));
+    }
+    all
+}
+
+fn pieces_of_words(words: &[Word], room: usize) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = pieces_of(words).into_iter().collect();
+    let Some((Word::Literal(program), rest)) = words.split_first() else {
         return all;
     };
     let name = program.rsplit('/').next().unwrap_or_default();

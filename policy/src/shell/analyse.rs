@@ -22,7 +22,7 @@ use crate::AbsPath;
 use super::{
     Analysis, Assignment, Command, CommandClass, Context, Limits, Loop, Opaque, OpaqueReason, Pipe, ShellContext,
     Signs, Socket, Word, constant,
-    expand::{self, State, Value},
+    expand::{self, State, Value, Words},
     hidden,
     reader::{self, Budget, Dialect, Fault, Read},
     syntax::{Form, Item, Join, List, Node, Piece, Pipeline, RawWord, Redirect, Simple},
@@ -94,6 +94,7 @@ fn walked<'a>(
         seen: Vec::new(),
         defining: Vec::new(),
         plain: false,
+        keeps_last: true,
         with_hashes: Vec::new(),
         with_numbers: Vec::new(),
         redefines_git: false,
@@ -150,6 +151,12 @@ const OPAQUE: usize = 256;
 /// The state after a command that succeeded, and after one that failed.
 type Ways = (State, State);
 
+/// Puts them elsewhere than on the stack, which nesting fills.
+#[inline(never)]
+fn boxed(ways: Read<Ways>) -> Read<Box<Ways>> {
+    ways.map(Box::new)
+}
+
 struct Walk<'a> {
     context: &'a ShellContext,
     toplevel: Option<std::rc::Rc<AbsPath>>,
@@ -163,6 +170,8 @@ struct Walk<'a> {
     defining: Vec<String>,
     /// The script may be run by a shell that knows less than bash: `sh`, `dash`.
     plain: bool,
+    /// The last command of a pipe may run in the shell itself: in zsh and ksh it does, in bash and dash it does not.
+    keeps_last: bool,
     /// Commands of git, by number, that only look if what a substitution of git prints is no option.
     with_hashes: Vec<usize>,
     /// Commands, by number, that only look if what programs print that count is a number.
@@ -312,20 +321,33 @@ impl Walk<'_> {
                 let mut before: Option<&Node> = None;
                 let first = self.analysis.commands.len();
                 let outer = self.in_front;
+                let mut last = None;
                 for (number, stage) in stages.iter().enumerate() {
                     self.in_front = outer || number + 1 < stages.len();
                     let own = self.analysis.commands.len();
                     let stdin = before.map_or(Stdin::Inherited, |node| Stdin::Pipe(constant::printed(node)));
                     let inside = state.clone();
-                    self.timed(pipeline.timed, |walk| walk.node(stage, inside, &stdin))?;
+                    last = Some(self.timed(pipeline.timed, |walk| boxed(walk.node(stage, inside, &stdin)))?);
                     self.note_pipe(first..own);
                     before = Some(stage);
                 }
                 self.in_front = outer;
-                (state.clone(), state)
+                self.after_pipe(state, last)?
             }
         };
         Ok(if pipeline.negated { (ways.1, ways.0) } else { ways })
+    }
+
+    /// What holds behind a pipe: its last command may have run in the shell itself. Which shell reads the line is not known.
+    #[inline(never)]
+    fn after_pipe(&mut self, state: State, last: Option<Box<Ways>>) -> Read<Ways> {
+        match last.filter(|_| self.keeps_last) {
+            Some(last) => Ok((
+                state.clone().either(last.0, &mut self.budget)?,
+                state.either(last.1, &mut self.budget)?,
+            )),
+            None => Ok((state.clone(), state)),
+        }
     }
 
     /// Notes what is written to the commands of a stage that were walked since.
@@ -512,8 +534,8 @@ impl Walk<'_> {
         value.hash = hash;
         // What is quoted is one value with blanks in it.
         let unquoted = |words: &[RawWord]| words.iter().all(|word| !word.source.contains(['"', '\'', '\\']));
-        value.single = !select && words.is_some_and(unquoted);
-        let mut sources = words.unwrap_or_default().iter().map(|word| word.source.as_str());
+        let single = !select && words.is_some_and(unquoted);
+        value.words = if single { Words::One } else { Words::Any };
         let given = words.is_some_and(|words| !words.is_empty());
         if given && numbers {
             value = Value {
@@ -522,10 +544,9 @@ impl Walk<'_> {
                 } else {
                     expand::Digits::Whole
                 },
-                ..Value::number()
+                words: value.words,
+                ..Value::computed()
             };
-        } else {
-            value.numeric = given && !value.exact && sources.all(printed::prints_number);
         }
         self.dangerous(variable);
         self.blur_loop(&mut state, &[body])?;
@@ -604,8 +625,6 @@ impl Walk<'_> {
             }
             if raw.partial {
                 value = Value::unknown();
-            } else if !value.exact && printed::prints_number(&raw.value.source) {
-                value = Value::number();
             }
             assignments.push(Assignment {
                 name: raw.name.clone(),

@@ -79,6 +79,22 @@ pub(super) fn classify(words: &[Word]) -> CommandClass {
     }
 }
 
+/// Whether a program only looks, with any words: it has no option and no operand by which it does more.
+pub(super) fn looks_whatever_the_words(words: &[Word]) -> bool {
+    let Some((name, arguments)) = words
+        .split_first()
+        .and_then(|(program, rest)| Some((program.literal()?, rest)))
+    else {
+        return false;
+    };
+    programs::know(name, arguments).is_some_and(|known| {
+        let program = known.last();
+        let whole =
+            known.verb.is_none() && program.kind == Kind::Looks && program.escapes.is_empty() && !program.strict;
+        whole && !matches!(name, "jq" | "test" | "[" | "printf")
+    })
+}
+
 /// Whether the options before a subcommand change nothing.
 fn plain_globals(known: Known, arguments: &[Word]) -> bool {
     let Some((_, from)) = known.verb else { return true };
@@ -149,8 +165,9 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         }
         "export" => {
             let harmless = |text: &&str| {
-                text.split_once('=')
-                    .is_some_and(|(name, _)| super::variables::is_harmless(name))
+                text.split_once('=').is_some_and(|(name, value)| {
+                    super::variables::is_harmless(name) || super::variables::is_switch(name, value)
+                })
             };
             !texts.is_empty() && texts.iter().all(harmless)
         }
@@ -162,8 +179,13 @@ fn steers(name: &str, arguments: &[Word]) -> bool {
         // Kinds of variables of the script's own; `-x` would hand them to programs, `-p` and `-f` show what there is.
         "declare" | "typeset" | "local" => {
             let (options, names): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with('-'));
-            let kinds =
-                |text: &&str| text.len() > 1 && text.chars().skip(1).all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g'));
+            let kinds = |text: &&str| {
+                text.len() > 1
+                    && text
+                        .chars()
+                        .skip(1)
+                        .all(|c| matches!(c, 'a' | 'A' | 'l' | 'u' | 'g' | 'r'))
+            };
             !names.is_empty() && options.iter().all(kinds) && names.iter().all(|name| declares(name))
         }
         // Of bash alone; `-p` shows what there is, and `-f` and `-x` are about functions and programs.
@@ -263,8 +285,12 @@ fn shows_environment(arguments: &[Word], parsed: &Parsed) -> bool {
         .filter(|text| matches!(*text, "--arg" | "--argjson" | "--slurpfile" | "--rawfile" | "--argfile"))
         .count();
     let programs = parsed.operands.iter().take(before + 1);
+    let text = |word: &Word| match word {
+        Word::Literal(text) => text.clone(),
+        Word::Dynamic { source, .. } => known_parts(source),
+    };
     programs
-        .filter_map(|number| arguments.get(*number).and_then(Word::literal))
+        .filter_map(|number| arguments.get(*number).map(text))
         .any(|program| {
             let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
             program.contains("$ENV")
@@ -276,6 +302,49 @@ fn shows_environment(arguments: &[Word], parsed: &Parsed) -> bool {
                 })
         })
 }
+
+/// The known parts of a word as it is written, with [`UNKNOWN`] for what the shell puts in.
+fn known_parts(source: &str) -> String {
+    let mut text = String::new();
+    let mut chars = source.chars().peekable();
+    let (mut single, mut double) = (false, false);
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' if !double => single = !single,
+            _ if single => text.push(c),
+            '\\' => text.extend(chars.next()),
+            '"' => double = !double,
+            '$' | '`' => {
+                text.push(UNKNOWN);
+                let mut depth = 0_usize;
+                while let Some(next) = chars.peek().copied() {
+                    let opens = matches!(next, '(' | '{');
+                    let closes = matches!(next, ')' | '}');
+                    if c == '`' {
+                        chars.next();
+                        if next == '`' {
+                            break;
+                        }
+                        continue;
+                    }
+                    if depth == 0 && !opens && !(next.is_ascii_alphanumeric() || next == '_') {
+                        break;
+                    }
+                    depth = (depth + usize::from(opens)).saturating_sub(usize::from(closes));
+                    chars.next();
+                    if depth == 0 && closes {
+                        break;
+                    }
+                }
+            }
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+/// Stands for a part of a word that is only known at run time.
+const UNKNOWN: char = '\0';
 
 /// Whether what is not certain surely is one of the files that are read: behind the program of awk, which looks for no
 /// options there; and words that are no options, behind the script of sed and for `find` and `fd`.

@@ -3,15 +3,28 @@
 //! What they print is hexadecimal digits, in one word or several, or nothing: never an option, whatever the repository holds.
 //! Names of branches and tags are not here: a repository that somebody else made can have one that begins with `-`.
 
-use super::syntax::{Form, List, Node, Redirect, RedirectOperator, Simple};
+use super::{
+    expand::Words,
+    syntax::{Form, List, Node, RawWord, Redirect, RedirectOperator, Simple},
+};
 
-/// Whether a substitution prints nothing but names of objects in hexadecimal digits.
-pub(super) fn are_printed(list: &List) -> bool {
-    let [item] = list.0.as_slice() else { return false };
+/// Whether a substitution prints nothing but names of objects in hexadecimal digits, and how many.
+pub(super) fn are_printed(list: &List) -> Option<Words> {
+    let [item] = list.0.as_slice() else { return None };
     let [node] = item.first.stages.as_slice() else {
-        return false;
+        return None;
     };
-    item.rest.is_empty() && !item.background && !item.first.negated && prints(node)
+    let alone = item.rest.is_empty() && !item.background && !item.first.negated;
+    if !alone || !prints(node) {
+        return None;
+    }
+    let Form::Simple(Simple { words, .. }) = &node.form else {
+        return None;
+    };
+    let mut words = words.iter().map(RawWord::bare);
+    let one = words.any(|word| matches!(word, Some("rev-parse" | "merge-base")));
+    let several = words.any(|word| matches!(word, Some("-a" | "--all")));
+    Some(if one && !several { Words::AtMostOne } else { Words::Any })
 }
 
 fn prints(node: &Node) -> bool {

@@ -5,8 +5,8 @@
 
 use super::{
     ShellContext, commits,
-    expand::{Digits, State, Text, Value},
-    syntax::{Form, List, Node, Piece, RawWord, Redirect, RedirectOperator, Simple},
+    expand::{Digits, State, Text, Value, Words},
+    syntax::{Form, Item, List, Node, Piece, RawWord, Redirect, RedirectOperator, Simple},
 };
 
 /// What a command substitution may give; never exact.
@@ -18,9 +18,14 @@ pub(super) fn output(list: &List, state: &State) -> Value {
         },
         _ => None,
     };
-    let digits = prints_number(list)
-        .filter(|_| !state.may_be_another())
-        .unwrap_or_default();
+    let surely = !state.may_be_another();
+    let (digits, counted) = numbers(list).filter(|_| surely).unwrap_or_default();
+    let hash = commits::are_printed(list);
+    let words = match hash {
+        Some(words) => words,
+        None if surely && is_name(list) => Words::AtMostOne,
+        None => counted,
+    };
     Value {
         choices: text
             .map(|text| Text {
@@ -32,17 +37,22 @@ pub(super) fn output(list: &List, state: &State) -> Value {
         exact: false,
         numeric: digits != Digits::No,
         digits,
-        single: false,
-        hash: super::commits::are_printed(list),
+        words,
+        hash: hash.is_some(),
     }
 }
 
-/// Whether a substitution prints numbers, in one word or several, or nothing, if its program is the one that its name says.
-fn prints_number(list: &List) -> Option<Digits> {
-    let [item] = list.0.as_slice() else { return None };
-    let [node] = item.first.stages.as_slice() else {
-        return None;
-    };
+/// The command whose output alone a substitution is: the last one of its only pipeline.
+fn last(list: &List) -> Option<(&Item, &Node)> {
+    match list.0.as_slice() {
+        [item] if !item.background => Some((item, item.first.stages.last()?)),
+        _ => None,
+    }
+}
+
+/// The words of a command that is given nothing but words that are known, and whose output is not turned elsewhere; and whether
+/// it is given an input.
+fn plain_words(node: &Node) -> Option<(Vec<String>, bool)> {
     let Form::Simple(Simple { assignments, words }) = &node.form else {
         return None;
     };
@@ -51,34 +61,95 @@ fn prints_number(list: &List) -> Option<Digits> {
             redirect,
             Redirect::File {
                 operator: RedirectOperator::Read,
+                stdin: true,
                 ..
             }
-        ) || commits::drops_messages(redirect)
+        )
     };
-    let plain = item.rest.is_empty() && !item.background && !item.first.negated && assignments.is_empty();
-    if !plain || !node.redirects.iter().all(reads) {
+    let given = node.redirects.iter().any(reads);
+    let quiet = |redirect: &Redirect| reads(redirect) || commits::drops_messages(redirect);
+    if !assignments.is_empty() || !node.redirects.iter().all(quiet) {
         return None;
     }
-    let reads_a_file = || node.redirects.iter().any(|redirect| !commits::drops_messages(redirect));
-    let number = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
     // What is counted up to may be a number that is not known, too.
-    let words: Option<Vec<&str>> = words
-        .iter()
-        .map(|word| match word.pieces.as_slice() {
-            [Piece::Arithmetic(_)] => Some("-1"),
-            _ => word.bare(),
-        })
-        .collect();
-    match words.unwrap_or_default().as_slice() {
-        ["seq", ends @ ..] if !ends.is_empty() && ends.iter().all(number) => Some(Digits::Natural),
-        ["seq", ends @ ..] if !ends.is_empty() => {
-            let whole = |word: &&str| number(&word.strip_prefix('-').unwrap_or(word));
-            ends.iter().all(whole).then_some(Digits::Whole)
+    let word = |word: &RawWord| match word.pieces.as_slice() {
+        [Piece::Arithmetic(_)] => Some("-1".to_owned()),
+        [Piece::Plain(text)] if text.contains(['*', '?', '[']) || text.starts_with('~') || has_braces(text) => None,
+        _ => word.flat(),
+    };
+    Some((words.iter().map(word).collect::<Option<_>>()?, given))
+}
+
+/// Whether a substitution prints numbers, and how many words, if its programs are those that their names say. Behind `||`
+/// something else may print, a number as well.
+fn numbers(list: &List) -> Option<(Digits, Words)> {
+    let (item, node) = last(list)?;
+    let fed = item.first.stages.len() > 1;
+    let (digits, mut words) = counts(node, fed).filter(|_| !item.first.negated)?;
+    let mut least = digits;
+    for (_, pipeline) in &item.rest {
+        let [node] = pipeline.stages.as_slice() else {
+            return None;
+        };
+        let (own, _) = plain_words(node).filter(|_| !pipeline.negated)?;
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        match own.as_slice() {
+            ["true" | ":"] => {}
+            ["echo", number] if is_digits(number) => words = Words::Any,
+            _ => {
+                least = least.min(counts(node, false)?.0);
+                words = Words::Any;
+            }
         }
-        ["wc", "-l" | "-c" | "-w" | "-m"] => reads_a_file().then_some(Digits::Natural),
-        ["nproc"] | ["id", "-u" | "-g"] | ["date", "+%s"] => Some(Digits::Natural),
-        ["git", "rev-list", "--count", revision] => (!revision.starts_with('-')).then_some(Digits::Natural),
+    }
+    Some((least, words))
+}
+
+/// Whether a text may become several words: `{a,b}`, `{1..3}`; not `@{u}`.
+fn has_braces(text: &str) -> bool {
+    let mut behind = text.split('{').skip(1);
+    behind.any(|rest| rest.contains(',') || rest.split('}').next().is_some_and(|inner| inner.contains("..")))
+}
+
+fn is_digits(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Whether a command prints numbers, and how many words; `fed`: by a pipe.
+fn counts(node: &Node, fed: bool) -> Option<(Digits, Words)> {
+    let (words, given) = plain_words(node)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let one = Some((Digits::Natural, Words::AtMostOne));
+    match words.as_slice() {
+        ["seq", ends @ ..] if !ends.is_empty() && ends.iter().all(|end| is_digits(end)) => {
+            Some((Digits::Natural, Words::Any))
+        }
+        ["seq", ends @ ..] if !ends.is_empty() => {
+            let whole = |word: &&str| is_digits(word.strip_prefix('-').unwrap_or(word));
+            ends.iter().all(whole).then_some((Digits::Whole, Words::Any))
+        }
+        // With the name of a file it prints that, too.
+        ["wc", "-l" | "-c" | "-w" | "-m"] if given || fed => one,
+        ["nproc"] | ["nproc", "--all"] | ["id", "-u" | "-g"] | ["date", "+%s"] => one,
+        // Of one file: of several it prints the names, too.
+        ["grep", "-c", pattern] if !pattern.starts_with('-') && (given || fed) => one,
+        ["grep", "-c", pattern, file] if !pattern.starts_with('-') && !file.starts_with('-') => one,
+        ["git", "rev-list", "--count", revision] if !revision.starts_with('-') => one,
         _ => None,
+    }
+}
+
+/// Whether a substitution prints one name that cannot hold blanks.
+fn is_name(list: &List) -> bool {
+    let Some((item, node)) = last(list).filter(|(item, _)| item.rest.is_empty() && !item.first.negated) else {
+        return false;
+    };
+    let words = plain_words(node).filter(|_| item.first.stages.len() == 1);
+    let words = words.unwrap_or_default().0;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["uname"] | ["uname", "-s" | "-m"] => true,
+        words => words == ["git", "branch", "--show-current"],
     }
 }
 

@@ -27,10 +27,10 @@ use crate::AbsPath;
 const CANDIDATES: usize = 32;
 
 pub(super) use cells::lookup;
-pub(super) use state::{Digits, Place, State, Text, Value};
+pub(super) use state::{Digits, Place, State, Text, Value, Words};
 
 use cells::cells;
-use sure::{is_hash, is_number, is_unknown_number, numbers};
+use sure::{is_hash, is_number, is_unknown_number, may_be_nothing, numbers};
 
 /// What a word may be: each candidate a list of words, because an unquoted value is split.
 #[derive(Clone, Debug)]
@@ -100,6 +100,8 @@ pub(super) struct Field {
     pub(super) numbers: Vec<String>,
     /// It may become several words that nobody knows: `"$@"`, `$(cat x)`.
     pub(super) many: bool,
+    /// It may become no word at all: `$x`, `$(cat x)`.
+    pub(super) none: bool,
     /// What it stays where its sets match no name; one that has none cannot.
     pub(super) stays: Option<String>,
 }
@@ -117,6 +119,7 @@ impl Field {
             hash: false,
             numbers: Vec::new(),
             many: false,
+            none: false,
             stays: None,
         }
     }
@@ -150,6 +153,7 @@ impl Field {
             hash: false,
             numbers: Vec::new(),
             many: false,
+            none: false,
             stays: None,
         }
     }
@@ -220,6 +224,7 @@ fn usual(raw: &RawWord) -> Option<Field> {
         hash: false,
         numbers: Vec::new(),
         many: false,
+        none: false,
         stays: None,
     })
 }
@@ -247,6 +252,7 @@ pub(super) fn expand(raw: &RawWord, state: &State, context: &ShellContext, budge
             hash: false,
             numbers: Vec::new(),
             many: false,
+            none: false,
             stays: None,
         }]);
     };
@@ -316,7 +322,7 @@ pub(super) fn assigned(
             source: raw.source.clone(),
             pattern: false,
         };
-        return Ok((word, Value::number()));
+        return Ok((word, Value::computed()));
     }
     let cells: Vec<Cell> = cells(&raw.pieces, state, context, budget)?
         .into_iter()
@@ -334,17 +340,23 @@ pub(super) fn assigned(
         })
         .collect();
     let field = field(&cells, raw, state, context);
-    if let [Cell::Value { value, .. }] = cells.as_slice()
-        && is_number(value)
-    {
+    // Quotes add an empty text.
+    let adds =
+        |cell: &&Cell| !matches!(cell, Cell::Value { value, .. } if value.exact && value.choices == [Text::plain("")]);
+    let mut own = cells.iter().filter(adds);
+    let alone = match (own.next(), own.next()) {
+        (Some(Cell::Value { value, .. }), None) => Some(value),
+        _ => None,
+    };
+    if let Some(value) = alone.filter(|value| is_number(value)) {
         return Ok((field.word, Value::clone(value)));
     }
     let value = Value {
         choices: field.single_candidates().cloned().collect(),
         exact: field.exact,
-        numeric: matches!(cells.as_slice(), [Cell::Value { value, .. }] if value.is_numeric()),
+        numeric: alone.is_some_and(|value| value.is_numeric()),
         digits: Digits::No,
-        single: false,
+        words: alone.map_or(Words::Any, |value| value.sure_words()),
         hash: is_hash(&cells) && cells.iter().all(|cell| matches!(cell, Cell::Value { .. })),
     };
     let value = if raw.pieces.is_empty() {
@@ -501,6 +513,7 @@ fn field(cells: &[Cell], raw: &RawWord, state: &State, context: &ShellContext) -
         hash: !glob && is_hash(cells),
         numbers: numbers(cells, glob),
         many: cells.iter().any(|cell| matches!(cell, Cell::Value { many: true, .. })),
+        none: cells.iter().all(may_be_nothing) && !cells.is_empty(),
         stays: None,
     }
 }

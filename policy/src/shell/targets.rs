@@ -173,8 +173,14 @@ const MAX_GLOBS: usize = 64;
 /// What the globs among the words of a command stand for, each once.
 pub(super) fn globs(fields: &[Field], state: &State) -> Vec<FileTarget> {
     let is_glob = |field: &&Field| field.candidates.iter().flatten().any(|text| text.glob);
+    // Nothing but a number is a count, and no name that a rule is about.
+    let is_number = |field: &&Field| field.numbers.first().is_some_and(|text| text == "1");
     let mut files = Files::new(state);
-    for field in fields.iter().filter(is_glob).take(MAX_GLOBS) {
+    for field in fields
+        .iter()
+        .filter(|field| is_glob(field) && !is_number(field))
+        .take(MAX_GLOBS)
+    {
         files.field(field, Access::Read);
     }
     let mut globs: Vec<FileTarget> = Vec::new();

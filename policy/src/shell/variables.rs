@@ -84,6 +84,9 @@ struct RawSwitches {
     not: String,
     worded: String,
     weighty: String,
+    local: String,
+    off: String,
+    held: String,
     data: String,
     #[expect(dead_code, reason = "a remark for readers of the file")]
     why: String,
@@ -155,6 +158,9 @@ static VARIABLES: LazyLock<Table> = LazyLock::new(|| {
             not: data::words(&raws.switches.not),
             worded: data::words(&raws.switches.worded),
             weighty: data::words(&raws.switches.weighty),
+            local: data::words(&raws.switches.local),
+            off: data::words(&raws.switches.off),
+            held: data::words(&raws.switches.held),
             data: data::words(&raws.switches.data),
         },
     }
@@ -191,6 +197,11 @@ pub(super) fn is_dangerous(name: &str) -> bool {
 /// Whether an allow for a command also holds with this variable set.
 pub(super) fn is_harmless(name: &str) -> bool {
     effect(name) == Effect::Harmless
+}
+
+/// Whether a variable with this value only switches something in the programs that get it.
+pub(super) fn is_switch(name: &str, value: &str) -> bool {
+    only_switches(name, value)
 }
 
 /// A variable that is set for one command.

@@ -38,6 +38,8 @@ pub(super) struct Wrapper {
     attached: &'static [&'static str],
     /// Options with two values.
     pairs: &'static [&'static str],
+    /// Options whose value is a number: with another one it ends before it runs anything.
+    counts: &'static [&'static str],
     /// Operands before the program.
     operands: usize,
     /// Options that take the place of an operand.
@@ -119,6 +121,8 @@ struct Raw {
     attached: String,
     #[serde(default)]
     pairs: String,
+    #[serde(default)]
+    counts: String,
     #[serde(default)]
     own_rule: bool,
     #[serde(default)]
@@ -215,6 +219,7 @@ fn compact(raw: Raw, name: &'static str) -> Wrapper {
         values: data::words(&valued),
         attached: data::words(&raw.attached),
         pairs: data::words(&raw.pairs),
+        counts: data::words(&raw.counts),
         own_rule: raw.own_rule,
         operands: raw.operands,
         optional: raw.optional,
@@ -409,6 +414,16 @@ impl Wrapper {
                 };
                 escape.covers(name, value)
             })
+        })
+    }
+
+    /// Whether an option that takes a number is given a word without a digit: then it runs nothing.
+    pub(super) fn refuses(&self, found: &Unwrapped, words: &[Word]) -> bool {
+        found.options.iter().any(|(name, place)| {
+            let Some(Place::Word(at)) = place else { return false };
+            let word = words.get(*at).and_then(Word::literal);
+            self.counts.contains(&name.as_str())
+                && word.is_some_and(|word| !word.contains(|c: char| c.is_ascii_digit()))
         })
     }
 

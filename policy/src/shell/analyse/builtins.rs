@@ -2,7 +2,7 @@
 
 use super::{
     Call, Value, Walk, Ways, excerpt,
-    printed::{is_many_words, prints_one_word, unquoted_names},
+    printed::{is_many_words, unquoted_names},
     wrapped::is_stream,
 };
 use crate::shell::{
@@ -173,6 +173,10 @@ impl Walk<'_> {
                     self.happens_anytime(&computed)?;
                 }
                 self.declare(arguments, state, &mut after)?;
+                let words = arguments
+                    .iter()
+                    .map(|field| field.text().unwrap_or(&field.source).to_owned());
+                after.keep(&super::effects::made_readonly(name, words));
             }
             "unset" => {
                 for field in arguments {
@@ -221,8 +225,8 @@ impl Walk<'_> {
                         lookup(name, state, self.context).can_evaluate() && state.variables.contains_key(name)
                     };
                     let mut names = source.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-                    let evaluates = names.clone().any(risky);
-                    self.note_computed(names.by_ref().filter(|name| reader::is_name(name)), state);
+                    let evaluates = names.any(risky);
+                    self.evaluated(&source, state);
                     // `let 'y=a[$(…)]'`: what an index substitutes runs, quoted or not.
                     let substitutes = source.contains('[') && source.contains(['$', '`']);
                     if field.text().is_none() || evaluates || substitutes {
@@ -601,7 +605,8 @@ impl Walk<'_> {
         let printed = |field: &&Field| {
             let substituted = field.source.starts_with("$(") && !field.source.starts_with("$((");
             let printed = substituted || field.source.starts_with('`');
-            field.text().is_none() && !field.exact && printed && !prints_one_word(&field.source)
+            let harmless = !field.numbers.is_empty() || !(field.many || field.hash);
+            field.text().is_none() && !field.exact && printed && !harmless
         };
         // So is what a variable of the line holds that came from elsewhere.
         let came_in = |field: &&Field| {
@@ -642,7 +647,6 @@ impl Walk<'_> {
         if let Some(own) = own {
             after.set(own, Value::unknown(), &mut self.budget)?;
         }
-        // `printf -v NAME`
         if name == "printf"
             && arguments.first().and_then(Field::text) == Some("-v")
             && let Some(field) = arguments.get(1)

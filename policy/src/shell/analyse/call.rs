@@ -54,6 +54,8 @@ fn names_no_program(arguments: &[Field]) -> bool {
 
 /// Most texts of dynamic words that are followed on the deny side.
 const VARIANTS: usize = 16;
+/// Most cases of numbers, and of words that may be none or several, in which a command is looked at.
+const CASES: usize = 64;
 /// So many bytes of an input that is kept cost one step.
 const BYTES_OF_A_STEP: usize = 64;
 
@@ -86,6 +88,13 @@ pub(super) struct Call<'r> {
 }
 
 impl Call<'_> {
+    /// Whether it is followed by commands that are all that it can become.
+    pub(super) fn becomes_others(&self, state: &State) -> bool {
+        let choices: Vec<Choices> = self.fields.iter().map(|field| Choices::of(field, false)).collect();
+        let becomes = !self.resolved && choices.iter().any(|choices| choices.many > 0);
+        becomes && together(&choices).is_some() && are_all(&choices, state)
+    }
+
     /// A command behind a wrapper.
     pub(super) fn behind(fields: Vec<Field>, stdin: &Stdin, resolved: bool) -> Self {
         Self {
@@ -170,21 +179,8 @@ impl Walk<'_> {
         }
         let class = if words.is_empty() && !call.assignments.iter().all(only_local) {
             CommandClass::Other
-        } else if name.as_deref() == Some("git") && call.fields.iter().skip(1).any(|field| field.hash) {
-            self.with_hashes.push(index);
-            let revision = |field: &Field| match field.hash {
-                true => Word::Literal("HEAD".to_owned()),
-                false => field.word.clone(),
-            };
-            class::classify(&call.fields.iter().map(revision).collect::<Vec<_>>())
         } else {
-            match class::classify(&words) {
-                CommandClass::Other if call.fields.iter().any(|field| !field.numbers.is_empty()) => {
-                    self.with_numbers.push(index);
-                    class_whatever_the_numbers(&call.fields)
-                }
-                class => class,
-            }
+            self.class_of(&call.fields, &words, index)?
         };
         if matches!(name.as_deref(), Some("git")) && class != CommandClass::ReadOnlyGit {
             // The work tree may be another one, or none.
@@ -291,7 +287,70 @@ impl Walk<'_> {
         // Each wrapper in front of a command reads the same again.
         self.budget.spend(text.map_or(0, String::len) / BYTES_OF_A_STEP)?;
         self.analysis.inputs.insert(index, text.cloned());
+        if let Stdin::Given { text: None, said } = stdin {
+            self.budget.spend(said.len() / BYTES_OF_A_STEP)?;
+            self.analysis.said.insert(index, said.clone());
+        }
         Ok(())
+    }
+
+    /// What a command is.
+    #[inline(never)]
+    fn class_of(&mut self, fields: &[Field], words: &[Word], index: usize) -> Read<CommandClass> {
+        let of_git = words.first().and_then(Word::literal).map(base_name) == Some("git");
+        if of_git && fields.iter().skip(1).any(|field| field.hash) {
+            self.with_hashes.push(index);
+        }
+        let varies = |field: &Field| field.none || field.many || (of_git && field.hash) || !field.numbers.is_empty();
+        match fields.iter().any(varies) {
+            true => self.class_in_any_case(fields, words, index),
+            false => Ok(class::classify(words)),
+        }
+    }
+
+    /// What a command is if it is the same whatever the numbers in its words are, and how many words stand in the place of each.
+    /// What looks in one case only does not surely look.
+    fn class_in_any_case(&mut self, fields: &[Field], words: &[Word], index: usize) -> Read<CommandClass> {
+        let usual = class::classify(words);
+        let of_git = words.first().and_then(Word::literal).map(base_name) == Some("git");
+        let of_sed = matches!(words.first().and_then(Word::literal), Some("sed" | "gsed"));
+        let looks = |class| matches!(class, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
+        let known = |field: &Field| field.numbers.is_empty() && !(of_git && field.hash);
+        if !looks(usual) && fields.iter().all(known) {
+            return Ok(usual);
+        }
+        if !looks(usual) && fields.iter().any(|field| !field.numbers.is_empty()) {
+            self.with_numbers.push(index);
+        }
+        let places: Vec<Vec<Vec<Word>>> = (fields.iter())
+            .map(|field| in_its_place(field, of_git, of_sed))
+            .collect();
+        let product = |product: usize, own: &Vec<Vec<Word>>| product.checked_mul(own.len()).filter(|all| *all <= CASES);
+        let Some(cases) = places.iter().try_fold(1, product) else {
+            return Ok(match class::looks_whatever_the_words(words) {
+                true => usual,
+                false => CommandClass::Other,
+            });
+        };
+        self.budget.spend(cases.saturating_mul(fields.len()))?;
+        let mut found: Option<CommandClass> = None;
+        for case in 0..cases {
+            let mut left = case;
+            let mut words = Vec::with_capacity(fields.len());
+            for own in &places {
+                words.extend(own.get(left % own.len()).cloned().unwrap_or_default());
+                left /= own.len();
+            }
+            let class = class::classify(&words);
+            if !looks(class) || found.is_some_and(|found| found != class) {
+                return Ok(match found {
+                    None if usual == class => class,
+                    _ => CommandClass::Other,
+                });
+            }
+            found = Some(class);
+        }
+        Ok(found.unwrap_or(CommandClass::Other))
     }
 
     /// The program is only known when it runs.
@@ -370,6 +429,16 @@ impl Walk<'_> {
         state.signs.renames |= is(&["alias", "autoload", "enable", "hash", "unalias"])
             || ran.iter().any(super::builtins::declares_otherwise);
         state.elsewhere |= ran.iter().any(|command| command.class == CommandClass::ChangeDirectory);
+        for command in ran {
+            let words = command.words.iter().skip(1).map(|word| match word {
+                Word::Literal(text) => text.clone(),
+                Word::Dynamic { source, .. } => source.clone(),
+            });
+            state.keep(&super::effects::made_readonly(
+                command.program().unwrap_or_default(),
+                words,
+            ));
+        }
         let writes_a_name = |command: &Command| {
             let option = |word: &Word| word.literal().is_none_or(|text| text.starts_with("-v"));
             command.program() == Some("printf") && command.words.iter().skip(1).any(option)
@@ -402,15 +471,9 @@ impl Walk<'_> {
     /// can be, as far as the words are concerned whose texts are known. The others stay as they are, and are judged as such.
     fn variants(&mut self, call: &Call<'_>, state: &State, names: bool) -> Read<bool> {
         let choices: Vec<Choices> = call.fields.iter().map(|field| Choices::of(field, names)).collect();
-        let known: Vec<&Choices> = choices.iter().filter(|choices| choices.many > 0).collect();
-        let together = known
-            .iter()
-            .try_fold(1_usize, |product, choices| product.checked_mul(choices.many))
-            .filter(|product| *product <= VARIANTS);
-        let most = known.iter().map(|choices| choices.many).max().unwrap_or(0);
-        // Another separator of words, another shell: they become other words than these.
-        let splits_as_usual = !state.variables.contains_key("IFS") && !state.plain;
-        let all = splits_as_usual && together.is_some() && known.iter().all(|choices| choices.all);
+        let together = together(&choices);
+        let most = choices.iter().map(|choices| choices.many).max().unwrap_or(0);
+        let all = together.is_some() && are_all(&choices, state);
         for number in 0..together.unwrap_or(most.min(VARIANTS)) {
             let mut fields: Vec<Field> = Vec::new();
             // With few, each combination; of many, each text once.
@@ -454,6 +517,24 @@ struct Choices {
     all: bool,
 }
 
+/// How many combinations there are, if they are few.
+fn together(choices: &[Choices]) -> Option<usize> {
+    let mut known = choices.iter().filter(|choices| choices.many > 0);
+    known
+        .try_fold(1_usize, |product, choices| product.checked_mul(choices.many))
+        .filter(|product| *product <= VARIANTS)
+}
+
+/// Whether these are all texts that the words can be. With another separator of words, or in another shell, they become others.
+fn are_all(choices: &[Choices], state: &State) -> bool {
+    let splits_as_usual = !state.variables.contains_key("IFS") && !state.plain;
+    splits_as_usual
+        && choices
+            .iter()
+            .filter(|choices| choices.many > 0)
+            .all(|choices| choices.all)
+}
+
 impl Choices {
     fn of(field: &Field, names: bool) -> Self {
         if !may_become(field, names) {
@@ -478,42 +559,30 @@ fn is_quoted(source: &str) -> bool {
         .is_some_and(|text| !text.contains(['"', '\\', '`', '@', '*']))
 }
 
-/// What a command is if it is the same whatever the numbers in its words are.
-fn class_whatever_the_numbers(fields: &[Field]) -> CommandClass {
-    // Each combination of signs for a few words.
-    const MOST: usize = 3;
-    let signed = fields.iter().filter(|field| field.numbers.len() > 1).count();
-    if signed > MOST {
-        return CommandClass::Other;
+/// What may stand in the place of a word, as far as the kind of the command depends on it: numbers and names of objects by one
+/// of each sort, and no word or two where it may be none or several.
+///
+/// With a minus in front, sed takes a number for an option that it does not have, or for a script that it does not know: it ends
+/// with a message.
+fn in_its_place(field: &Field, of_git: bool, of_sed: bool) -> Vec<Vec<Word>> {
+    let sorts = if of_sed { 1 } else { field.numbers.len() };
+    let mut words: Vec<Word> = field.numbers.iter().take(sorts).cloned().map(Word::Literal).collect();
+    if words.is_empty() {
+        words.push(match field.hash && of_git {
+            true => Word::Literal("HEAD".to_owned()),
+            false => field.word.clone(),
+        });
     }
-    let mut classes = (0..1_usize << signed).map(|signs| {
-        let mut left = signs;
-        let words: Vec<Word> = fields
-            .iter()
-            .map(|field| {
-                let Some(positive) = field.numbers.first() else {
-                    return field.word.clone();
-                };
-                let text = match field.numbers.get(1) {
-                    Some(negative) => {
-                        let own = left & 1;
-                        left >>= 1;
-                        if own == 1 { negative } else { positive }
-                    }
-                    None => positive,
-                };
-                Word::Literal(text.clone())
-            })
-            .collect();
-        class::classify(&words)
-    });
-    let first = classes.next().unwrap_or(CommandClass::Other);
-    let looks = matches!(first, CommandClass::ReadOnly | CommandClass::ReadOnlyGit);
-    if looks && classes.all(|class| class == first) {
-        first
-    } else {
-        CommandClass::Other
+    let mut places: Vec<Vec<Word>> = words.iter().map(|word| vec![word.clone()]).collect();
+    if field.many {
+        let pairs = words.iter().flat_map(|one| words.iter().map(move |other| [one, other]));
+        places.extend(pairs.map(|pair| pair.map(Word::clone).to_vec()));
+        places.extend(words.first().map(|word| vec![word.clone(); 3]));
     }
+    if field.none {
+        places.push(Vec::new());
+    }
+    places
 }
 
 /// Whether a dynamic word has candidates that can be put in its place; with `names`, patterns for names of files among them.

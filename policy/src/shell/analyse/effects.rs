@@ -23,6 +23,8 @@ pub(super) struct Effects {
     pub(super) names: BTreeMap<String, bool>,
     /// Names of commands, which may be functions of the line.
     pub(super) calls: BTreeSet<String>,
+    /// Names that it may make read-only.
+    pub(super) readonly: BTreeSet<String>,
 }
 
 impl Effects {
@@ -50,17 +52,20 @@ impl Effects {
         for name in &other.calls {
             grown |= self.calls.insert(name.clone());
         }
+        for name in &other.readonly {
+            grown |= self.readonly.insert(name.clone());
+        }
         grown
     }
 
     /// How many names it holds.
     pub(super) fn size(&self) -> usize {
-        self.names.len() + self.calls.len()
+        self.names.len() + self.calls.len() + self.readonly.len()
     }
 
     /// Nothing, whatever the commands are that it calls.
     pub(super) fn is_empty(&self) -> bool {
-        !self.moves && !self.assigns && !self.globs && self.names.is_empty()
+        !self.moves && !self.assigns && !self.globs && self.names.is_empty() && self.readonly.is_empty()
     }
 
     /// A name that is given a value, or that only takes numbers.
@@ -124,25 +129,9 @@ pub(super) fn of_words(simple: &Simple, effects: &mut Effects) {
     }
 }
 
-/// An expansion that may give a variable a value, and the word that it stands in, if it may be all of that.
-pub(super) struct Given<'n> {
-    pub(super) parameter: &'n Parameter,
-    source: &'n str,
-}
-
-impl Given<'_> {
-    /// The value as it is written, where the word is nothing else: `$(nproc)` of `"${n:=$(nproc)}"`.
-    pub(super) fn written(&self) -> Option<&str> {
-        let behind = self.source.trim_matches('"').strip_prefix("${")?;
-        let behind = behind.strip_prefix(self.parameter.name.as_str())?;
-        let value = behind.trim_start_matches(':').strip_prefix('=')?;
-        value.strip_suffix('}')
-    }
-}
-
 /// The expansions in the words of a node itself that may give a variable a value, as `${x:=y}` does: in what it is given, in its
 /// assignments, expressions, redirections, and inside other expansions. A shell of its own (`$( )`) keeps its own.
-pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'n>>> {
+pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<&'n Parameter>> {
     let (mut found, mut words, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
     // The usual command is nothing but plain words.
     if let Form::Simple(simple) = &node.form
@@ -185,28 +174,28 @@ pub(super) fn given<'n>(node: &'n Node, budget: &mut Budget) -> Read<Vec<Given<'
         }
     }
     for word in words {
-        given_by(&word.pieces, &word.source, &mut found, budget)?;
+        given_by(&word.pieces, &mut found, budget)?;
     }
     for pieces in pieces {
-        given_by(pieces, "", &mut found, budget)?;
+        given_by(pieces, &mut found, budget)?;
     }
     Ok(found)
 }
 
-fn given_by<'n>(pieces: &'n [Piece], source: &'n str, found: &mut Vec<Given<'n>>, budget: &mut Budget) -> Read<()> {
+fn given_by<'n>(pieces: &'n [Piece], found: &mut Vec<&'n Parameter>, budget: &mut Budget) -> Read<()> {
     for piece in pieces {
         match piece {
             Piece::Parameter(parameter) => {
                 budget.spend(1)?;
                 if parameter.operation == Operation::Assignment {
-                    found.push(Given { parameter, source });
+                    found.push(parameter);
                 }
                 if let Some(index) = &parameter.index {
-                    given_by(&index.pieces, "", found, budget)?;
+                    given_by(&index.pieces, found, budget)?;
                 }
-                given_by(&parameter.operand, "", found, budget)?;
+                given_by(&parameter.operand, found, budget)?;
             }
-            Piece::Arithmetic(arithmetic) => given_by(&arithmetic.pieces, "", found, budget)?,
+            Piece::Arithmetic(arithmetic) => given_by(&arithmetic.pieces, found, budget)?,
             Piece::Plain(_)
             | Piece::Quoted(_)
             | Piece::Either { .. }
@@ -276,6 +265,24 @@ fn is_flat_node(node: &Node, budget: &mut Budget) -> Read<bool> {
     }
 }
 
+/// The names that a declaration makes read-only: `readonly x=1`, `declare -r x`, `local -r x`.
+pub(super) fn made_readonly(name: &str, words: impl Iterator<Item = String>) -> Vec<String> {
+    let words: Vec<String> = words.collect();
+    let option = |word: &String| word.starts_with('-');
+    let letter = || words.iter().any(|word| option(word) && word.contains('r'));
+    let declares = match name {
+        "readonly" => true,
+        "declare" | "typeset" | "local" | "export" => letter(),
+        _ => false,
+    };
+    let names = words.iter().filter(|word| declares && !option(word));
+    let names = names.filter_map(|word| word.split(['=', '[', '+']).next());
+    names
+        .filter(|name| crate::shell::reader::is_name(name))
+        .map(str::to_owned)
+        .collect()
+}
+
 pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
     for item in &list.0 {
         let pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline));
@@ -290,7 +297,7 @@ pub(super) fn of_list(list: &List, effects: &mut Effects, budget: &mut Budget) -
 pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -> Read<()> {
     budget.spend(1)?;
     for given in given(node, budget)? {
-        effects.assign(&given.parameter.name, false);
+        effects.assign(&given.name, false);
     }
     match &node.form {
         Form::Simple(simple) => {
@@ -314,6 +321,12 @@ pub(super) fn of_node(node: &Node, effects: &mut Effects, budget: &mut Budget) -
                     effects.calls.insert(base_name(name).to_owned());
                 }
                 let behind = simple.words.get(at + 1..).unwrap_or_default();
+                if let Some(name) = name.as_deref().map(base_name) {
+                    let words = behind
+                        .iter()
+                        .map(|word| word.flat().unwrap_or_else(|| word.source.clone()));
+                    effects.readonly.extend(made_readonly(name, words));
+                }
                 match name.as_deref().map(base_name) {
                     Some("printf")
                         if behind

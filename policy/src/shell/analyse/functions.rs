@@ -10,7 +10,7 @@ use std::{
     rc::Rc,
 };
 
-use super::{Read, State, Stdin, Value, Walk, builtins, effects, excerpt, printed};
+use super::{Read, State, Stdin, Value, Walk, builtins, effects, excerpt};
 use crate::shell::{
     Context, OpaqueReason, expand,
     syntax::{List, Node, RawAssignment, RawWord},
@@ -129,13 +129,13 @@ impl Walk<'_> {
     /// Gives variables the values that a node gives them by its words: `${x:=y}`.
     pub(super) fn give(&mut self, node: &Node, state: &mut State) -> Read<()> {
         for given in effects::given(node, &mut self.budget)? {
-            let name = given.parameter.name.as_str();
+            let name = given.name.as_str();
             let word = RawWord {
-                pieces: given.parameter.operand.clone(),
+                pieces: given.operand.clone(),
                 ..RawWord::default()
             };
             let (_, mut value) = expand::assigned(&word, state, self.context, &mut self.budget)?;
-            value.numeric = value.is_numeric() || given.written().is_some_and(printed::prints_number);
+            value.numeric = value.is_numeric();
             let sure = std::mem::take(&mut value.exact);
             let known = state.variables.get(name);
             // What it has from elsewhere stays what is known of it, unless the text may run something.
@@ -197,6 +197,8 @@ impl Walk<'_> {
         if effects.globs {
             state.globs([None::<&str>]);
         }
+        self.budget.spend(effects.readonly.len())?;
+        state.keep(&effects.readonly);
         if effects.assigns {
             return state.blur(&mut self.budget);
         }

@@ -5,7 +5,7 @@ use crate::shell::{
     Access, Command, FileAccess, class, constant,
     expand::{self, State},
     reader::Read,
-    syntax::{Redirect, RedirectOperator},
+    syntax::{Piece, RawWord, Redirect, RedirectOperator},
     targets::Files,
 };
 
@@ -38,6 +38,31 @@ impl Walk<'_> {
         Ok(opens.then_some(index))
     }
 
+    /// What the line says of an input that it gives, with each text that its variables may have.
+    fn said(&mut self, redirect: &Redirect, state: &State) -> Read<String> {
+        let mut said = constant::said(redirect);
+        let pieces = match redirect {
+            Redirect::Here { body, .. } => body.get().map(Vec::as_slice).unwrap_or_default(),
+            Redirect::HereString { word, .. } => word.pieces.as_slice(),
+            Redirect::File { .. } => return Ok(said),
+        };
+        let known = |piece: &Piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_));
+        if pieces.iter().all(known) {
+            return Ok(said);
+        }
+        let word = RawWord {
+            pieces: pieces.to_vec(),
+            ..RawWord::default()
+        };
+        let (_, value) = expand::assigned(&word, state, self.context, &mut self.budget)?;
+        for choice in &value.choices {
+            self.budget.spend_text(choice.text.len())?;
+            said.push('\n');
+            said.push_str(&choice.text);
+        }
+        Ok(said)
+    }
+
     /// The files of redirections, the connections that they open, and the input they give.
     pub(super) fn redirections(
         &mut self,
@@ -55,7 +80,7 @@ impl Walk<'_> {
                 Redirect::Here { .. } | Redirect::HereString { .. } => {
                     stdin = Some(Stdin::Given {
                         text: constant::script(redirect),
-                        said: constant::said(redirect),
+                        said: self.said(redirect, state)?,
                     });
                     continue;
                 }

@@ -79,7 +79,8 @@ impl Walk<'_> {
                 }
             }
         }
-        if matches!(name, "sed" | "gsed") && runs_unknown(own, &parsed) {
+        // Each script that it can be is looked at where the command becomes it.
+        if matches!(name, "sed" | "gsed") && runs_unknown(own, &parsed) && !call.becomes_others(state) {
             self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
         }
         for script in scripts_in(name, own, &parsed) {

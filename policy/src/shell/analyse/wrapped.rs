@@ -8,6 +8,7 @@ use super::{
 use crate::AbsPath;
 use crate::shell::{
     Access, Assignment, Command, Context, OpaqueReason, Word,
+    class::base_name,
     expand::{Field, State, Text, Value},
     own,
     reader::{self, Dialect, Read},
@@ -28,6 +29,8 @@ pub(super) fn is_stream(text: &str, state: &State) -> bool {
 
 /// Longest name of a script that is compared with those of streams.
 const MAX_STREAM: usize = 4096;
+/// Most words of a wrapper that may be none of which each case is looked at.
+const MAX_VANISHING: usize = 3;
 /// Most places of a search outside the working directory whose files are looked at apart.
 const MAX_PLACES: usize = 16;
 
@@ -41,8 +44,16 @@ impl Walk<'_> {
         if wrappers::SHELLS.contains(&name) {
             let plain = !matches!(name, "bash" | "rbash" | "zsh" | "ksh" | "mksh");
             let outer = std::mem::replace(&mut self.plain, plain);
+            // `bash -O lastpipe`
+            let told = |field: &Field| {
+                field
+                    .text()
+                    .is_none_or(|text| text.starts_with(['-', '+']) && text.contains('O'))
+            };
+            let apart = matches!(name, "bash" | "rbash" | "dash" | "ash") && !call.fields.iter().any(told);
+            let kept = std::mem::replace(&mut self.keeps_last, !apart);
             let wraps = self.shell(name, call, state, index);
-            self.plain = outer;
+            (self.plain, self.keeps_last) = (outer, kept);
             return wraps;
         }
         // Shells whose grammar is not read here.
@@ -72,12 +83,54 @@ impl Walk<'_> {
                     let words: Vec<Word> = call.fields.iter().map(|field| field.word.clone()).collect();
                     if let Some((wrapper, start)) = wrappers::resolve(name, &words) {
                         wraps = self.program_behind(wrapper, &words, start, call, state, index)?;
+                        let own = wrappers::unwrap(wrapper, &words, start).program.unwrap_or(words.len());
+                        self.without_words(own, call, state, index)?;
                     }
                 }
                 self.commands_in_options(name, call, state)?;
                 Ok(wraps)
             }
         }
+    }
+
+    /// What else a wrapper runs, where words before the program may be none: an option takes the next word then, and what follows
+    /// is the program. `env -u $x cat rm f`
+    fn without_words(&mut self, own: usize, call: &Call<'_>, state: &State, index: usize) -> Read<()> {
+        let vanishing: Vec<usize> = (1..own)
+            .filter(|at| call.fields.get(*at).is_some_and(|field| field.none))
+            .collect();
+        if vanishing.len() > MAX_VANISHING {
+            self.opaque(&text(&call.fields), OpaqueReason::DynamicProgram);
+            return Ok(());
+        }
+        for case in 1..1_usize << vanishing.len() {
+            let gone = |at: usize| {
+                let number = vanishing.iter().position(|own| *own == at);
+                number.is_some_and(|number| case >> number & 1 == 1)
+            };
+            let fields: Vec<Field> = (call.fields.iter().enumerate())
+                .filter(|(at, _)| !gone(*at))
+                .map(|(_, field)| field.clone())
+                .collect();
+            self.budget.spend(fields.len())?;
+            let words: Vec<Word> = fields.iter().map(|field| field.word.clone()).collect();
+            let name = words.first().and_then(Word::literal).map(base_name).unwrap_or_default();
+            let Some((wrapper, start)) = wrappers::resolve(name, &words) else {
+                continue;
+            };
+            let left = words.len();
+            let found = wrappers::unwrap(wrapper, &words, start);
+            let program = found.program.unwrap_or(left);
+            // The same program with the same words.
+            let same = left - program == call.fields.len().saturating_sub(own) && program < left;
+            if same || wrapper.refuses(&found, &words) {
+                continue;
+            }
+            let mut shorter = Call::behind(fields, &call.stdin, call.resolved);
+            shorter.assignments.clone_from(&call.assignments);
+            self.program_behind(wrapper, &words, start, &shorter, state, index)?;
+        }
+        Ok(())
     }
 
     /// Runs the command behind a wrapper.
@@ -299,6 +352,14 @@ impl Walk<'_> {
         }
     }
 
+    /// Words that are names of options have to be one each.
+    fn one_name_each(&mut self, call: &Call<'_>, from: usize, names: usize) {
+        let mut given = call.fields.iter().skip(from).take(names);
+        if given.any(|field| field.none || field.many) {
+            self.opaque(&text(&call.fields), OpaqueReason::DynamicScript);
+        }
+    }
+
     /// A shell: the script behind `-c`, a script file, or its input.
     fn shell(&mut self, name: &str, call: &Call<'_>, state: &State, index: usize) -> Read<bool> {
         let (mut script_given, mut from_input, mut only_wraps, mut at) = (false, false, true, 1);
@@ -337,6 +398,8 @@ impl Walk<'_> {
                     // `-o name`, `-O name` take the next word.
                     let names = letters.matches(['o', 'O']).count();
                     let given = call.fields.iter().skip(at + 1).take(names);
+                    // Then the next word is the name, and what follows is not what it seems.
+                    self.one_name_each(call, at + 1, names);
                     state.globs(given.map(|field| field.text().map(str::to_owned)));
                     at += names;
                 }

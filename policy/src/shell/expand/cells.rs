@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::{CANDIDATES, Cell, Digits, State, Text, Value, removal};
+use super::{CANDIDATES, Cell, Digits, Place, State, Text, Value, Words, removal};
 use crate::shell::{
     ShellContext, constant,
     reader::{Budget, Read},
@@ -97,7 +97,7 @@ pub(super) fn cells(pieces: &[Piece], state: &State, context: &ShellContext, bud
                 cells.push(Cell::Process);
                 continue;
             }
-            Piece::Arithmetic(_) => (Value::number(), true),
+            Piece::Arithmetic(_) => (Value::computed(), true),
             Piece::Glob { open } => {
                 cells.push(Cell::Glob { open: *open });
                 continue;
@@ -125,19 +125,35 @@ fn may_be_many(parameter: &Parameter, known: Option<&Value>, value: &Value) -> b
             .index
             .as_ref()
             .is_some_and(|index| every(&index.source) || !parameter.quoted);
-    let single = value.single && value.choices.iter().all(|choice| !choice.glob);
+    let single = value.words == Words::One && value.choices.iter().all(|choice| !choice.glob);
     let split = known.is_some() && !parameter.quoted && !single;
     (all || elements || split) && !is_one(value)
 }
 
-/// Whether a value is known, or is made of digits. The name of a file that a pattern stands for may hold blanks.
+/// Whether a value is known, or at most one word of letters without blanks. The name of a file that a pattern stands for may
+/// hold blanks.
 fn is_one(value: &Value) -> bool {
     let known = value.exact && value.choices.iter().all(|choice| !choice.glob);
-    known || value.digits != Digits::No || value.hash
+    let printed = value.choices.iter().all(|choice| !choice.glob) && value.words == Words::AtMostOne;
+    known || printed || (value.digits != Digits::No && value.words == Words::One)
 }
 
 /// What a variable is, as far as the line and the context say.
 pub(in crate::shell) fn lookup(name: &str, state: &State, context: &ShellContext) -> Value {
+    // What the line gave them holds until the shell goes to another folder.
+    if matches!(name, "PWD" | "OLDPWD")
+        && let Some(given) = state.variables.get(name)
+    {
+        let mut value = given.clone();
+        let was = state.past.previous.as_ref().map(Place::value);
+        value.merge(&if name == "PWD" {
+            state.here()
+        } else {
+            was.unwrap_or_default()
+        });
+        value.exact = false;
+        return value;
+    }
     if let Some(value) = state.variables.get(name) {
         return value.clone();
     }
@@ -181,6 +197,7 @@ fn value_of(parameter: &Parameter, state: &State, context: &ShellContext) -> Val
             value.exact = false;
             value.numeric = false;
             value.digits = Digits::No;
+            value.words = Words::Any;
             value.hash = false;
             value.choices.extend(operand());
         }

@@ -11,11 +11,37 @@ use std::{
 use super::{AbsPath, Budget, CANDIDATES, Read, ShellContext};
 use crate::shell::{Signs, variables};
 
+/// Variables to which the shell gives texts of its own, whatever the line gives them: the last word of the command before, the
+/// command, what an expression matched, where it is called from.
+const SET_BY_THE_SHELL: &[&str] = &[
+    "_",
+    "BASH_ARGC",
+    "BASH_ARGV",
+    "BASH_COMMAND",
+    "BASH_EXECUTION_STRING",
+    "BASH_REMATCH",
+    "DIRSTACK",
+    "FUNCNAME",
+    "MATCH",
+    "PIPESTATUS",
+];
+
 /// Directories that the shell may have been in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::shell) struct Place {
     pub(in crate::shell) directories: Vec<AbsPath>,
     pub(in crate::shell) elsewhere: bool,
+}
+
+impl Place {
+    /// What a variable holds that names it.
+    pub(in crate::shell) fn value(&self) -> Value {
+        Value {
+            choices: self.directories.iter().map(|path| Text::plain(path.as_str())).collect(),
+            exact: !self.elsewhere,
+            ..Value::default()
+        }
+    }
 }
 
 /// Where the shell was.
@@ -48,6 +74,8 @@ pub(in crate::shell) struct State {
     pub(in crate::shell) functions: Rc<BTreeSet<String>>,
     /// Variables set on this line.
     pub(in crate::shell) variables: Rc<BTreeMap<String, Value>>,
+    /// Those that may be read-only: an assignment may leave them what they are.
+    pub(in crate::shell) readonly: Rc<BTreeSet<String>>,
     /// A file of commands was read: any name may be a function by now.
     pub(in crate::shell) sourced: bool,
     /// The work tree of git around the directory where the line begins, if it is known.
@@ -68,6 +96,7 @@ impl State {
             remote: false,
             functions: Rc::default(),
             variables: Rc::default(),
+            readonly: Rc::default(),
             sourced: false,
             toplevel: None,
             signs: Signs::default(),
@@ -84,11 +113,7 @@ impl State {
 
     /// What `$PWD` is.
     pub(in crate::shell) fn here(&self) -> Value {
-        Value {
-            choices: self.directories.iter().map(|path| Text::plain(path.as_str())).collect(),
-            exact: !self.elsewhere,
-            ..Value::default()
-        }
+        self.place().value()
     }
 
     /// Whether a list of folders (`a:b`) names nothing but places below a directory, wherever the shell is, and no name can mean
@@ -114,8 +139,30 @@ impl State {
         }
         // Whatever it holds, it makes wildcards match dots.
         self.dots |= name == "GLOBIGNORE";
+        // It does not stay what the line says.
+        let mut value = if SET_BY_THE_SHELL.contains(&name) {
+            Value::unknown()
+        } else {
+            value
+        };
+        // It keeps what it has, and the shell goes on.
+        if self.readonly.contains(name) {
+            let before = self.variables.get(name).cloned().unwrap_or_default();
+            budget.spend_text(before.choices.iter().map(|choice| choice.text.len()).sum())?;
+            value.merge(&before);
+            value.exact = false;
+        }
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
         Ok(())
+    }
+
+    /// Variables may be read-only from here on.
+    pub(in crate::shell) fn keep<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
+        for name in names {
+            if !self.readonly.contains(name) {
+                Rc::make_mut(&mut self.readonly).insert(name.clone());
+            }
+        }
     }
 
     /// Every variable may have another value by now.
@@ -126,6 +173,7 @@ impl State {
             value.exact = false;
             value.numeric = false;
             value.digits = Digits::No;
+            value.words = Words::Any;
             value.hash = false;
         }
         Ok(())
@@ -160,7 +208,8 @@ impl State {
             let sure = numeric && !renamed && value.sure_digits() != Digits::No;
             value.digits = if sure { Digits::Whole } else { Digits::No };
             value.numeric = numeric && value.is_numeric();
-            value.single = false;
+            // What an expression gives is one number.
+            value.words = if numeric { value.sure_words() } else { Words::Any };
             value.exact = false;
             value.hash = false;
         }
@@ -213,6 +262,10 @@ impl State {
             let both = self.functions.intersection(&other.functions).cloned().collect();
             self.functions = Rc::new(both);
         }
+        if !Rc::ptr_eq(&self.readonly, &other.readonly) {
+            budget.spend(other.readonly.len())?;
+            self.keep(other.readonly.iter());
+        }
         if !Rc::ptr_eq(&self.variables, &other.variables) && self.variables != other.variables {
             budget.spend(self.variables.len() + other.variables.len())?;
             let mut merged = BTreeMap::clone(&self.variables);
@@ -222,7 +275,7 @@ impl State {
                     None => {
                         value.numeric = value.is_numeric();
                         (value.exact, value.hash) = (false, false);
-                        (value.digits, value.single) = (Digits::No, false);
+                        (value.digits, value.words) = (Digits::No, Words::Any);
                     }
                 }
             }
@@ -232,7 +285,7 @@ impl State {
                     exact: false,
                     hash: false,
                     digits: Digits::No,
-                    single: false,
+                    words: Words::Any,
                     ..value.clone()
                 });
             }
@@ -254,8 +307,20 @@ pub(in crate::shell) struct Value {
     pub(in crate::shell) digits: Digits,
     /// Whatever it holds are names of git's objects in hexadecimal digits, with blanks between them, or nothing.
     pub(in crate::shell) hash: bool,
-    /// Whatever it holds is one word: a loop gave it.
-    pub(in crate::shell) single: bool,
+    /// How many words it is without quotes.
+    pub(in crate::shell) words: Words,
+}
+
+/// How many words a value is where no quotes stand around it, from the least that is known to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::shell) enum Words {
+    /// Nobody knows.
+    #[default]
+    Any,
+    /// One or none: a program that prints one may fail.
+    AtMostOne,
+    /// One: an expression gave it, or a loop.
+    One,
 }
 
 /// Whether a value is a number, from the least that is known to the most.
@@ -318,15 +383,16 @@ impl Value {
             numeric: false,
             digits: Digits::No,
             hash: false,
-            single: false,
+            words: Words::Any,
         }
     }
 
-    /// A number that is not known.
-    pub(in crate::shell) fn number() -> Self {
+    /// What an expression gives: one number that is not known.
+    pub(in crate::shell) fn computed() -> Self {
         Self {
             numeric: true,
             digits: Digits::Whole,
+            words: Words::One,
             ..Self::default()
         }
     }
@@ -351,6 +417,23 @@ impl Value {
         }
     }
 
+    /// How many words it surely is, of what is known and of what is not.
+    pub(in crate::shell) fn sure_words(&self) -> Words {
+        let of = |choice: &Text| {
+            let mut words = choice.text.split([' ', '\t', '\n']).filter(|word| !word.is_empty());
+            match (words.next(), words.next()) {
+                _ if choice.glob || choice.text.contains(['*', '?', '[']) => Words::Any,
+                (Some(_), None) => Words::One,
+                (None, _) => Words::AtMostOne,
+                (Some(_), Some(_)) => Words::Any,
+            }
+        };
+        match self.exact {
+            true => self.choices.iter().map(of).min().unwrap_or(self.words),
+            false => self.words,
+        }
+    }
+
     /// A text that is not known.
     pub(in crate::shell) fn unknown() -> Self {
         Self::default()
@@ -358,7 +441,7 @@ impl Value {
 
     pub(in crate::shell) fn merge(&mut self, other: &Self) {
         self.digits = self.sure_digits().min(other.sure_digits());
-        self.single &= other.single;
+        self.words = self.sure_words().min(other.sure_words());
         self.numeric = self.is_numeric() && other.is_numeric();
         self.exact &= other.exact;
         self.hash &= other.hash;

@@ -1,6 +1,6 @@
 //! What is sure about a word that is not known: that it is a number, or the name of one of git's objects, and no option.
 
-use super::{Cell, Digits, Text, Value};
+use super::{Cell, Digits, Text, Value, Words};
 
 /// Whether a word holds names of git's objects, and beside them only what makes a revision out of them.
 pub(super) fn is_hash(cells: &[Cell]) -> bool {
@@ -21,6 +21,14 @@ pub(super) fn is_hash(cells: &[Cell]) -> bool {
             .iter()
             .any(|cell| matches!(cell, Cell::Value { value, .. } if value.hash))
         && !matches!(first, Some('-' | '~'))
+}
+
+/// Whether a part of a word may leave nothing of it: what is not quoted and may be empty, and `"$@"`.
+pub(super) fn may_be_nothing(cell: &Cell) -> bool {
+    match cell {
+        Cell::Value { value, quoted, many } => (!quoted || *many) && value.sure_words() != Words::One,
+        Cell::Char { .. } | Cell::Glob { .. } | Cell::Process => false,
+    }
 }
 
 /// Whether a value is a number that is not known.
