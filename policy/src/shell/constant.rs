@@ -83,9 +83,17 @@ fn plain_words(node: &Node) -> Option<(Vec<String>, bool)> {
 /// Whether a substitution prints numbers, and how many words, if its programs are those that their names say. Behind `||`
 /// something else may print, a number as well.
 fn numbers(list: &List) -> Option<(Digits, Words)> {
-    let (item, node) = last(list)?;
-    let fed = item.first.stages.len() > 1;
-    let (digits, mut words) = counts(node, fed).filter(|_| !item.first.negated)?;
+    let (item, _) = last(list)?;
+    let mut stages = item.first.stages.as_slice();
+    // Of what the last one prints it takes characters away.
+    while let [before @ .., node] = stages
+        && !before.is_empty()
+        && only_takes_away(node)
+    {
+        stages = before;
+    }
+    let [before @ .., node] = stages else { return None };
+    let (digits, mut words) = counts(node, !before.is_empty()).filter(|_| !item.first.negated)?;
     let mut least = digits;
     for (_, pipeline) in &item.rest {
         let [node] = pipeline.stages.as_slice() else {
@@ -103,6 +111,14 @@ fn numbers(list: &List) -> Option<(Digits, Words)> {
         }
     }
     Some((least, words))
+}
+
+/// Whether a command passes on its input but for some characters: `tr -d ' '`.
+fn only_takes_away(node: &Node) -> bool {
+    plain_words(node).is_some_and(|(words, given)| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        !given && matches!(words.as_slice(), ["tr", "-d", set] if !set.starts_with('-'))
+    })
 }
 
 /// Whether a text may become several words: `{a,b}`, `{1..3}`; not `@{u}`.
