@@ -40,7 +40,7 @@ use super::{
 };
 use crate::auth::TokenHash;
 use chain::{ChainError, Chains};
-use portcullis_proto::trail::Finding;
+use portcullis_proto::trail::{Checkpoint, Finding, Item};
 use writer::{Done, Job, Work};
 
 /// Connections for looking up tokens: a look-up takes microseconds, so a few serve thousands of calls a second.
@@ -340,6 +340,14 @@ impl Store for SqliteStore {
 
     fn head(&self, team: TeamId) -> StoreFuture<'_, u64> {
         read::head(&self.readers, team).boxed()
+    }
+
+    fn checkpoints(&self, team: TeamId) -> StoreFuture<'_, Vec<Checkpoint>> {
+        read::checkpoints(&self.readers, team).boxed()
+    }
+
+    fn walk(&self, team: TeamId, until: u64, to: mpsc::Sender<Item>) -> StoreFuture<'_, ()> {
+        read::walk(&self.readers, team, until, to).boxed()
     }
 
     fn commits(&self) -> watch::Receiver<u64> {

@@ -268,7 +268,6 @@ async fn tail(
     }
 }
 
-#[cfg(test)]
 /// The newest commit of each chain of a team, for checkpoints.
 pub(super) async fn heads(
     connection: &mut SqliteConnection,
