@@ -63,6 +63,26 @@ pub struct Tail {
     link: Link,
 }
 
+/// An exported trail.
+#[derive(Debug)]
+pub struct Export {
+    stream: Streaming<v1::ExportResponse>,
+    link: Link,
+}
+
+impl Export {
+    /// Waits for the next lines; `None` after the last.
+    ///
+    /// # Errors
+    /// If the stream breaks. Then the trail is not complete.
+    pub async fn next(&mut self) -> Result<Option<String>, CallError> {
+        match self.stream.message().await {
+            Ok(piece) => Ok(piece.map(|v1::ExportResponse { lines }| lines)),
+            Err(status) => Err(self.link.error(&status)),
+        }
+    }
+}
+
 impl Tail {
     /// Waits for the next record; `None` when the server ends the stream. Safe to cancel.
     ///
@@ -202,6 +222,29 @@ impl Server {
         });
         let stream = self.link.answer(async { self.trail().tail(request).await }).await?;
         Ok(Tail {
+            stream,
+            link: self.link.clone(),
+        })
+    }
+
+    /// The newest checkpoint of every chain of the team, as one line that is to be kept as it is.
+    ///
+    /// # Errors
+    /// If there is no usable answer.
+    pub async fn anchor(&self) -> Result<String, CallError> {
+        let request = self.link.request(v1::AnchorRequest {});
+        let v1::AnchorResponse { line } = self.link.answer(async { self.trail().anchor(request).await }).await?;
+        Ok(line)
+    }
+
+    /// Streams the team's trail with its chain, in the form that [`portcullis_proto::trail::file`] verifies.
+    ///
+    /// # Errors
+    /// If the server does not begin in time.
+    pub async fn export(&self) -> Result<Export, CallError> {
+        let request = self.link.unbounded_request(v1::ExportRequest {});
+        let stream = self.link.answer(async { self.trail().export(request).await }).await?;
+        Ok(Export {
             stream,
             link: self.link.clone(),
         })

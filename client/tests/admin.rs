@@ -167,6 +167,19 @@ fn record(sequence: u64) -> v1::AuditRecord {
 #[tonic::async_trait]
 impl AuditService for Central {
     type TailStream = tokio_stream::wrappers::ReceiverStream<Result<v1::TailResponse, Status>>;
+    type ExportStream = tokio_stream::Once<Result<v1::ExportResponse, Status>>;
+
+    /// An anchor that nobody signed.
+    async fn anchor(&self, _: Request<v1::AnchorRequest>) -> Result<Response<v1::AnchorResponse>, Status> {
+        let line = r#"{"portcullis_trail_anchor":1,"team":"team","checkpoints":[]}"#.to_owned();
+        Ok(Response::new(v1::AnchorResponse { line }))
+    }
+
+    /// A trail that breaks off before its first line.
+    async fn export(&self, _: Request<v1::ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+        let broken = Err(Status::unavailable("shutting down"));
+        Ok(Response::new(tokio_stream::once(broken)))
+    }
 
     async fn query(&self, request: Request<v1::QueryRequest>) -> Result<Response<v1::QueryResponse>, Status> {
         let request = request.into_inner();

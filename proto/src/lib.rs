@@ -6,6 +6,7 @@ pub mod convert;
 mod redacted_debug;
 pub mod streams;
 pub mod ticket;
+pub mod trail;
 
 /// The wire types, as generated. They stop at the edge: see [`convert`].
 pub mod v1 {

@@ -20,6 +20,11 @@ pub struct Cli {
 pub enum Command {
     /// Serve until SIGTERM or SIGINT; a second signal ends it at once.
     Serve(Settings),
+    /// Verify the audit trail in the database, of all teams: whether the server runs or not, and without changing anything.
+    #[command(
+        after_help = "Exit codes: 0 intact, 1 something is wrong with the trail, 2 wrong usage, or the database cannot be read."
+    )]
+    Verify(VerifyArgs),
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -54,4 +59,31 @@ impl From<Settings> for Flags {
             listen: settings.listen,
         }
     }
+}
+
+/// What to verify, and by what.
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// Where the database is.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// File with anchors that were kept outside, as `portcullis audit anchor` prints them; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub anchor: Vec<PathBuf>,
+    /// A public key to trust, 64 hexadecimal digits; may be given several times.
+    #[arg(long, value_name = "KEY")]
+    pub key: Vec<String>,
+    /// Form of the report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
+}
+
+/// Form of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
 }

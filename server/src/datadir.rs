@@ -3,6 +3,7 @@
 //! ```text
 //! D/tokens/{admin,agent,host}.token      D/server/portcullis.db          D/server/lock
 //! D/server/ticket.key                    D/server/fingerprint.key        D/server/address
+//! D/server/trail.key
 //! ```
 //!
 //! Folders have mode 0700, files 0600. One server owns the directory at a time, by a lock that the kernel gives back

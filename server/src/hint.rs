@@ -1,8 +1,13 @@
 //! What a person can do about a failure. The errors hold the facts; the words stand here, beside the program.
 
 use crate::{
-    bootstrap::BootstrapError, datadir::DataDirError, keys::KeyError, run::RunError, serve::ServeError,
-    store::sqlite::OpenError,
+    bootstrap::BootstrapError,
+    datadir::DataDirError,
+    keys::KeyError,
+    run::RunError,
+    serve::ServeError,
+    store::sqlite::{OpenError, VerifyError},
+    verify::VerifyFailed,
 };
 
 /// What to do next; `None` if the error says all there is to say.
@@ -13,6 +18,7 @@ pub fn hint(error: &RunError) -> Option<String> {
             Some("`portcullis-server config show` prints every key, its value and where it came from".to_owned())
         }
         RunError::Serve(error) => serve(error),
+        RunError::Verify(error) => verify(error),
         RunError::Runtime(_) | RunError::Signals(_) | RunError::Output(_) => None,
     }
 }
@@ -39,10 +45,30 @@ fn serve(error: &ServeError) -> Option<String> {
             "restore `{}` from a backup, or move it away to begin afresh",
             path.display()
         )),
+        ServeError::Open(OpenError::BrokenTrail { path, .. }) => Some(format!(
+            "`portcullis-server verify` shows all of it; keep a copy of `{0}` as evidence, then restore it from a backup or \
+             move it away to begin afresh",
+            path.display()
+        )),
         ServeError::Bootstrap(BootstrapError::WrongToken { path, .. }) => Some(format!(
             "move `{}` away and start again; a new token is made",
             path.display()
         )),
+        _ => None,
+    }
+}
+
+fn verify(error: &VerifyFailed) -> Option<String> {
+    match error {
+        VerifyFailed::Database(VerifyError::Missing(_)) => {
+            Some("name the folder of the server's data with --data-dir".to_owned())
+        }
+        VerifyFailed::Database(VerifyError::NoChain(_)) => {
+            Some("start this version of the server on it once; it begins the chain".to_owned())
+        }
+        VerifyFailed::Outside { .. } => {
+            Some("an anchor is a line that `portcullis audit anchor` printed, unchanged".to_owned())
+        }
         _ => None,
     }
 }

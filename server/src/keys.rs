@@ -1,6 +1,6 @@
-//! The server's two secrets: the key that signs tickets, and the key of the fingerprints in the trail.
+//! The server's secrets: the key that signs tickets, the key that signs the trail, and the key of the fingerprints in it.
 //!
-//! Both are made at the first start and kept in files of mode 0600. They never leave the server.
+//! All are made at the first start and kept in files of mode 0600. They never leave the server.
 
 use std::{fmt, path::Path};
 
@@ -30,6 +30,7 @@ pub enum KeyError {
 /// The server's secrets.
 pub struct Keys {
     ticket: SigningKey,
+    trail: SigningKey,
     fingerprint: [u8; 32],
 }
 
@@ -47,6 +48,7 @@ impl Keys {
     pub fn load(data: &DataDir) -> Result<Self, KeyError> {
         Ok(Self {
             ticket: SigningKey::from_bytes(&load(&data.server_file("ticket.key"))?),
+            trail: SigningKey::from_bytes(&load(&data.server_file("trail.key"))?),
             fingerprint: load(&data.server_file("fingerprint.key"))?,
         })
     }
@@ -55,6 +57,12 @@ impl Keys {
     #[must_use]
     pub fn ticket(&self) -> &SigningKey {
         &self.ticket
+    }
+
+    /// The key that signs the trail. Not the one of the tickets: whoever gets hold of one of them has only that.
+    #[must_use]
+    pub fn trail(&self) -> &SigningKey {
+        &self.trail
     }
 
     /// The fingerprint of a raw input, 64 lower-case hexadecimal digits. Keyed per team, so that fingerprints cannot be
@@ -132,6 +140,7 @@ mod tests {
     fn fingerprints_tell_equal_inputs_of_one_team() {
         let keys = Keys {
             ticket: SigningKey::from_bytes(&[1; 32]),
+            trail: SigningKey::from_bytes(&[3; 32]),
             fingerprint: [2; 32],
         };
         let (a, b) = (TeamId::new("a"), TeamId::new("b"));

@@ -23,3 +23,4 @@ pub mod serve;
 pub mod sessions;
 pub mod store;
 pub mod tally;
+pub mod verify;

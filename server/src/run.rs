@@ -15,6 +15,7 @@ use crate::{
     config::{self, Config, Environment, Fault, Flags, Sources},
     failure, hint, logging,
     serve::{Seams, ServeError, Server},
+    verify::VerifyFailed,
 };
 
 /// Stack of each thread, in bytes: the shell parser and nested input recurse.
@@ -41,6 +42,9 @@ pub enum RunError {
     /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
+    /// The trail cannot be verified. Exit status 2.
+    #[error(transparent)]
+    Verify(#[from] VerifyFailed),
     /// The server cannot start, or did not end well.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -61,7 +65,7 @@ impl RunError {
         // Nothing is left to be done if even this cannot be written.
         drop(io::stderr().write_all(text.as_bytes()));
         match self {
-            Self::Config(_) => ExitCode::from(2),
+            Self::Config(_) | Self::Verify(_) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }
@@ -129,7 +133,11 @@ async fn serve_until_signal(config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
-fn say(text: &str) -> Result<(), RunError> {
+/// Writes to standard output.
+///
+/// # Errors
+/// If nobody can read it.
+pub(crate) fn say(text: &str) -> Result<(), RunError> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

@@ -181,7 +181,7 @@ impl Server {
             readers: config.store.readers,
             max_pages: seams.max_pages,
         };
-        let sqlite = Arc::new(SqliteStore::open(&database, options).await?);
+        let sqlite = Arc::new(SqliteStore::open(&database, keys.trail().clone(), options).await?);
         let store = (seams.wrap_store)(sqlite.clone());
         let policies = Arc::new(ActivePolicies::load(&*store).await.map_err(ServeError::Policies)?);
         let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());

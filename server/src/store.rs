@@ -18,7 +18,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use portcullis_policy::Verdict;
-use tokio::{sync::watch, time::Instant};
+use portcullis_proto::trail::{Checkpoint, Item};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 use crate::auth::{Role, TokenHash};
 
@@ -383,6 +387,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Sequence number of the team's newest record; 0 = none.
     fn head(&self, team: TeamId) -> StoreFuture<'_, u64>;
+
+    /// The newest checkpoint of every chain of a team.
+    fn checkpoints(&self, team: TeamId) -> StoreFuture<'_, Vec<Checkpoint>>;
+
+    /// Sends a team's trail up to a sequence number, commits before their records, until all is sent or nobody takes it.
+    fn walk(&self, team: TeamId, until: u64, to: mpsc::Sender<Item>) -> StoreFuture<'_, ()>;
 
     /// Changes after each commit that added records.
     fn commits(&self) -> watch::Receiver<u64>;

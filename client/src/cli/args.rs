@@ -436,6 +436,60 @@ pub(crate) enum AuditCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    /// Writes the team's whole trail with its chain, to be kept and verified elsewhere.
+    #[command(after_help = "Exit codes: 0 written, 1 failed, 2 wrong usage, 5 the server cannot be reached.")]
+    Export {
+        /// The file to write; without it standard output. It appears whole or not at all.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Form of the file.
+        #[arg(long, value_enum, default_value_t)]
+        format: ExportFormat,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Prints the newest signed checkpoint of every chain of the team: one line, to be kept outside of the server.
+    #[command(after_help = "Exit codes: 0 printed, 1 failed, 2 wrong usage, 5 the server cannot be reached.")]
+    Anchor {
+        /// The file to append it to; without it standard output.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Verifies an exported trail, or a database, offline: what was changed, removed, inserted, reordered or cut off, and where.
+    #[command(
+        after_help = "Exit codes: 0 intact, 1 something is wrong with the trail, 2 wrong usage, or it cannot be read."
+    )]
+    Verify(VerifyArgs),
+}
+
+/// What to verify, and by what.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// An exported trail; `-` reads standard input.
+    #[arg(value_name = "FILE", required_unless_present = "database")]
+    pub(crate) file: Option<PathBuf>,
+    /// The server's data directory: verifies the database in it, of all teams, by `portcullis-server verify`.
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    pub(crate) database: Option<PathBuf>,
+    /// File with anchors that were kept outside; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) anchor: Vec<PathBuf>,
+    /// A public key to trust, 64 hexadecimal digits; may be given several times.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Vec<String>,
+    /// Form of the report.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Form of an exported trail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// One JSON object a line, as docs/audit.md describes it.
+    #[default]
+    Ndjson,
 }
 
 /// Which records.

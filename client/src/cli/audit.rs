@@ -1,4 +1,4 @@
-//! `portcullis audit`: reads the trail, page by page or as it grows.
+//! `portcullis audit`: reads the trail, page by page or as it grows; exports and verifies it (`evidence`).
 
 use std::{fmt::Write as _, thread, time::Duration};
 
@@ -9,7 +9,7 @@ use portcullis_client::{
 use tokio::{signal, sync::oneshot, task, time::sleep};
 
 use super::{
-    args::{AuditCommand, FilterArgs, Format, HostArgs},
+    args::{AuditCommand, ExportFormat, FilterArgs, Format, HostArgs},
     decide::rule_text,
     failure::Failure,
     output::{self, printable, verdict},
@@ -23,6 +23,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// Longest wait before connecting again: a server that restarts is back within seconds.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+mod evidence;
 
 pub(crate) async fn main(command: &AuditCommand, host: &HostArgs) -> Result<u8, Failure> {
     match command {
@@ -44,6 +46,15 @@ pub(crate) async fn main(command: &AuditCommand, host: &HostArgs) -> Result<u8, 
             let server = Server::connect(&server.options(host)?).await?;
             query(&server, &filter, *limit, *format).await
         }
+        AuditCommand::Export {
+            out,
+            format: ExportFormat::Ndjson,
+            server,
+        } => evidence::export(&Server::connect(&server.options(host)?).await?, out.as_deref()).await,
+        AuditCommand::Anchor { out, server } => {
+            evidence::anchor(&Server::connect(&server.options(host)?).await?, out.as_deref()).await
+        }
+        AuditCommand::Verify(arguments) => evidence::verify(arguments),
         AuditCommand::Tail {
             filter,
             from_start,

@@ -148,6 +148,8 @@ impl AuditorPermit {
             Method::ListPolicies,
             Method::QueryTrail,
             Method::TailTrail,
+            Method::AnchorTrail,
+            Method::ExportTrail,
         ];
         let caller = caller(extensions, &methods, &[Role::Admin, Role::Auditor])?;
         Ok(Self {

@@ -27,6 +27,10 @@ pub enum Method {
     QueryTrail,
     /// `AuditService.Tail`
     TailTrail,
+    /// `AuditService.Anchor`
+    AnchorTrail,
+    /// `AuditService.Export`
+    ExportTrail,
 }
 
 /// What a role may do with a method.
@@ -53,7 +57,7 @@ pub struct Line {
 
 /// The table.
 #[rustfmt::skip]
-pub const TABLE: [Line; 10] = {
+pub const TABLE: [Line; 12] = {
     use Right::{Forward, No, Own};
     const fn line(method: Method, path: &'static str, rights: [Right; 4]) -> Line {
         Line { method, path, rights }
@@ -71,6 +75,8 @@ pub const TABLE: [Line; 10] = {
         line(Method::GetPolicySchema, "/portcullis.v1.PolicyService/GetSchema",       [Own, Own, Own, Own]),
         line(Method::QueryTrail,     "/portcullis.v1.AuditService/Query",             [Own, No,  Own, No]),
         line(Method::TailTrail,      "/portcullis.v1.AuditService/Tail",              [Own, No,  Own, No]),
+        line(Method::AnchorTrail,    "/portcullis.v1.AuditService/Anchor",            [Own, No,  Own, No]),
+        line(Method::ExportTrail,    "/portcullis.v1.AuditService/Export",            [Own, No,  Own, No]),
     ]
 };
 

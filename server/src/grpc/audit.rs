@@ -7,6 +7,10 @@ use jiff::Timestamp;
 use portcullis_policy::Verdict;
 use portcullis_proto::{
     convert,
+    trail::{
+        Anchor, Item,
+        file::{End, Header, Line, VERSION},
+    },
     v1::{self, audit_record::Body, audit_service_server::AuditService},
 };
 use prost::Message as _;
@@ -31,6 +35,12 @@ const MAX_PAGE_BYTES: usize = 3 * 1024 * 1024;
 /// Records read at once for a tail, and buffered for its reader. A slow reader costs this much memory and no more:
 /// what it has not taken yet stays in the database and is read from there.
 const TAIL_BATCH: u32 = 64;
+
+/// Lines of an export travel together until they are this long, in bytes; one line may be longer.
+const EXPORT_BYTES: usize = 64 * 1024;
+
+/// Pieces of the trail between the store and its reader.
+const EXPORT_ITEMS: usize = 64;
 
 /// The service.
 pub struct AuditGrpc {
@@ -145,6 +155,7 @@ fn record_to_wire(team: &TeamId, record: StoredRecord) -> Result<v1::AuditRecord
 #[tonic::async_trait]
 impl AuditService for AuditGrpc {
     type TailStream = Pin<Box<dyn Stream<Item = Result<v1::TailResponse, Status>> + Send>>;
+    type ExportStream = Pin<Box<dyn Stream<Item = Result<v1::ExportResponse, Status>> + Send>>;
 
     async fn query(&self, request: Request<v1::QueryRequest>) -> Result<Response<v1::QueryResponse>, Status> {
         let permit = AuditorPermit::of(request.extensions())?;
@@ -209,6 +220,91 @@ impl AuditService for AuditGrpc {
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
+
+    async fn anchor(&self, request: Request<v1::AnchorRequest>) -> Result<Response<v1::AnchorResponse>, Status> {
+        let permit = AuditorPermit::of(request.extensions())?;
+        let team = permit.team();
+        let checkpoints = self.store.checkpoints(team.clone()).await;
+        let checkpoints = checkpoints.map_err(|error| store_status(&error))?;
+        let anchor = Anchor::new(team.as_str(), checkpoints);
+        let line = serde_json::to_string(&anchor).map_err(|_| Status::internal("the anchor cannot be written"))?;
+        Ok(Response::new(v1::AnchorResponse { line }))
+    }
+
+    async fn export(&self, request: Request<v1::ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+        let permit = AuditorPermit::of(request.extensions())?;
+        let slot = self.tails.clone().try_acquire_owned();
+        let slot = slot.map_err(|_| Status::resource_exhausted("too many readers follow the trail already"))?;
+        let (store, team, shutdown) = (self.store.clone(), permit.team().clone(), self.shutdown.clone());
+        let (sender, receiver) = mpsc::channel(2);
+        self.tasks.spawn(async move {
+            let end = tokio::select! {
+                () = shutdown.cancelled() => Err(Status::unavailable("the server is shutting down")),
+                end = export(&*store, team, &sender) => end,
+            };
+            if let Err(status) = end {
+                // Whoever does not read any more sees that there is no end line.
+                drop(sender.send(Err(status)).await);
+            }
+            drop(slot);
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+}
+
+type ExportSender = mpsc::Sender<Result<v1::ExportResponse, Status>>;
+
+/// Sends the trail as it stands now: what is committed from now on is not in it.
+async fn export(store: &dyn Store, team: TeamId, sender: &ExportSender) -> Result<(), Status> {
+    let failed = |error| store_status(&error);
+    let manifest = store.checkpoints(team.clone()).await.map_err(failed)?;
+    let until = manifest
+        .iter()
+        .map(|checkpoint| checkpoint.last_sequence)
+        .max()
+        .unwrap_or(0);
+    let header = Line::Trail(Header {
+        version: VERSION,
+        team: team.as_str().to_owned(),
+        manifest,
+    });
+    let mut lines = text_of(&header)?;
+    let mut end = End { records: 0, commits: 0 };
+    let (to, mut items) = mpsc::channel(EXPORT_ITEMS);
+    let send = async |lines: &mut String| {
+        let lines = std::mem::take(lines);
+        // Nobody reads any more: the walk ends with this function.
+        sender.send(Ok(v1::ExportResponse { lines })).await.is_ok()
+    };
+    let take = async {
+        while let Some(item) = items.recv().await {
+            let line = match item {
+                Item::Commit(commit) => {
+                    end.commits += 1;
+                    Line::Commit(commit)
+                }
+                Item::Record(record) => {
+                    end.records += 1;
+                    Line::Record(record)
+                }
+            };
+            lines.push_str(&text_of(&line)?);
+            if lines.len() >= EXPORT_BYTES && !send(&mut lines).await {
+                items.close();
+            }
+        }
+        Ok::<_, Status>(())
+    };
+    let walk = async { store.walk(team, until, to).await.map_err(failed) };
+    tokio::try_join!(walk, take)?;
+    lines.push_str(&text_of(&Line::End(end))?);
+    send(&mut lines).await;
+    Ok(())
+}
+
+fn text_of(line: &Line) -> Result<String, Status> {
+    line.to_text()
+        .map_err(|_| Status::internal("a line of the trail cannot be written"))
 }
 
 type TailSender = mpsc::Sender<Result<v1::TailResponse, Status>>;

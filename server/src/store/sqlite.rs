@@ -4,8 +4,13 @@
 //! Everything that is written goes through the one `writer` task, which makes one transaction of all that waits. The
 //! server's lock file keeps other servers away; `busy_timeout` is only for a person with a `sqlite3` shell.
 
+mod chain;
 mod read;
+mod verify;
+mod walk;
 mod writer;
+
+pub use verify::{VerifyError, verify};
 
 use std::{
     path::{Path, PathBuf},
@@ -16,6 +21,7 @@ use std::{
     time::Duration,
 };
 
+use ed25519_dalek::SigningKey;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use sqlx::{
     ConnectOptions as _, Connection as _, SqliteConnection, SqlitePool,
@@ -33,6 +39,8 @@ use super::{
     PushRefused, Store, StoreError, StoreFuture, StoredPolicy, StoredRecord, TeamId,
 };
 use crate::auth::TokenHash;
+use chain::{ChainError, Chains};
+use portcullis_proto::trail::{Checkpoint, Finding, Item};
 use writer::{Done, Job, Work};
 
 /// Connections for looking up tokens: a look-up takes microseconds, so a few serve thousands of calls a second.
@@ -98,6 +106,14 @@ pub enum OpenError {
         #[source]
         cause: Box<MigrateError>,
     },
+    /// Somebody has changed the trail.
+    #[error("the audit trail in `{path}` was tampered with: {finding}")]
+    BrokenTrail {
+        /// The file.
+        path: PathBuf,
+        /// The first thing that is wrong at the end of its chain.
+        finding: Box<Finding>,
+    },
     /// It cannot be opened.
     #[error("cannot open the database `{path}`")]
     Open {
@@ -148,11 +164,12 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the database, makes it if there is none, and brings its schema up to date.
+    /// Opens the database, makes it if there is none, brings its schema up to date, and verifies the end of its trail, which
+    /// `key` signs from now on.
     ///
     /// # Errors
     /// If the file cannot be used; see [`OpenError`].
-    pub async fn open(path: &Path, options: SqliteOptions) -> Result<Self, OpenError> {
+    pub async fn open(path: &Path, key: SigningKey, options: SqliteOptions) -> Result<Self, OpenError> {
         let connect = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -173,6 +190,13 @@ impl SqliteStore {
                 .await
                 .map_err(|cause| open_error(path, cause))?;
         }
+        let chains = Chains::open(&mut connection, key).await.map_err(|error| match error {
+            ChainError::Database(cause) => open_error(path, cause),
+            ChainError::Broken(finding) => OpenError::BrokenTrail {
+                path: path.to_owned(),
+                finding,
+            },
+        })?;
         let reading = connect.create_if_missing(false).read_only(true);
         let pool = async |connections: u32| {
             let options = SqlitePoolOptions::new()
@@ -190,11 +214,11 @@ impl SqliteStore {
             name.push(suffix);
             files.extend(writer::Place::find(name.into()).await);
         }
-        Ok(Self::start(connection, readers, lookups, files, &options))
+        Ok(Self::start((connection, chains), readers, lookups, files, &options))
     }
 
     fn start(
-        connection: SqliteConnection,
+        writing: (SqliteConnection, Chains),
         readers: SqlitePool,
         lookups: SqlitePool,
         files: Vec<writer::Place>,
@@ -204,7 +228,7 @@ impl SqliteStore {
         let (committed, commits) = watch::channel(0);
         let shared = Arc::new(Shared::default());
         let writer = writer::Writer::new(
-            connection,
+            writing,
             receiver,
             options.max_batch.max(1),
             shared.clone(),
@@ -316,6 +340,14 @@ impl Store for SqliteStore {
 
     fn head(&self, team: TeamId) -> StoreFuture<'_, u64> {
         read::head(&self.readers, team).boxed()
+    }
+
+    fn checkpoints(&self, team: TeamId) -> StoreFuture<'_, Vec<Checkpoint>> {
+        read::checkpoints(&self.readers, team).boxed()
+    }
+
+    fn walk(&self, team: TeamId, until: u64, to: mpsc::Sender<Item>) -> StoreFuture<'_, ()> {
+        read::walk(&self.readers, team, until, to).boxed()
     }
 
     fn commits(&self) -> watch::Receiver<u64> {

@@ -155,6 +155,8 @@ async fn call(server: &Running, credentials: Credentials, method: Method) -> Opt
         Method::GetPolicySchema => policies.get_schema(v1::GetSchemaRequest {}).await.map(drop),
         Method::QueryTrail => trail.query(v1::QueryRequest::default()).await.map(drop),
         Method::TailTrail => trail.tail(v1::TailRequest::default()).await.map(drop),
+        Method::AnchorTrail => trail.anchor(v1::AnchorRequest::default()).await.map(drop),
+        Method::ExportTrail => trail.export(v1::ExportRequest::default()).await.map(drop),
     };
     done.err().map(|status| status.code())
 }

@@ -6,7 +6,10 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
-use portcullis_proto::v1;
+use portcullis_proto::{
+    trail::{Checkpoint, Item},
+    v1,
+};
 use portcullis_server::{
     auth::TokenHash,
     serve::Seams,
@@ -16,7 +19,7 @@ use portcullis_server::{
     },
 };
 use tokio::{
-    sync::{Notify, watch},
+    sync::{Notify, mpsc, watch},
     time::Instant,
 };
 
@@ -99,6 +102,14 @@ impl Store for Faulty {
 
     fn head(&self, team: TeamId) -> StoreFuture<'_, u64> {
         self.inner.head(team)
+    }
+
+    fn checkpoints(&self, team: TeamId) -> StoreFuture<'_, Vec<Checkpoint>> {
+        self.inner.checkpoints(team)
+    }
+
+    fn walk(&self, team: TeamId, until: u64, to: mpsc::Sender<Item>) -> StoreFuture<'_, ()> {
+        self.inner.walk(team, until, to)
     }
 
     fn commits(&self) -> watch::Receiver<u64> {

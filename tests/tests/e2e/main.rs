@@ -18,6 +18,7 @@ mod cases;
 mod controls;
 mod crashes;
 mod credentials;
+mod evidence;
 mod exec;
 mod hooks;
 mod layers;

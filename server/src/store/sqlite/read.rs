@@ -2,11 +2,14 @@
 
 use jiff::Timestamp;
 use portcullis_policy::Verdict;
+use portcullis_proto::trail::{Checkpoint, Item};
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqlitePool, sqlite::SqliteRow};
+use tokio::sync::mpsc;
 
 use super::super::{
     Filter, Identity, KnownToken, Page, PolicyVersion, RecordKind, StoreError, StoredPolicy, StoredRecord, TeamId,
 };
+use super::{chain, walk::Walk};
 use crate::auth::{Role, TokenHash};
 
 fn failed(attempt: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
@@ -204,6 +207,48 @@ fn effect(verdict: Verdict) -> &'static str {
         Verdict::Allow => "allow",
         Verdict::Ask => "ask",
         Verdict::Deny => "deny",
+    }
+}
+
+pub(super) async fn checkpoints(pool: &SqlitePool, team: TeamId) -> Result<Vec<Checkpoint>, StoreError> {
+    let read = async {
+        let mut connection = pool.acquire().await?;
+        chain::heads(&mut connection, team.as_str()).await
+    };
+    read.await.map_err(failed("read the chain of the trail"))
+}
+
+/// Pieces of the trail that are read on one connection before it is given back.
+const WALK: usize = 256;
+
+pub(super) async fn walk(
+    pool: &SqlitePool,
+    team: TeamId,
+    until: u64,
+    to: mpsc::Sender<Item>,
+) -> Result<(), StoreError> {
+    let mut walk = Walk::new(team.as_str(), "", (i64::MIN, signed(until)));
+    loop {
+        let mut items = Vec::with_capacity(WALK);
+        let read = async {
+            // Not held while a slow reader takes what was read: the other readers need it.
+            let mut connection = pool.acquire().await?;
+            while items.len() < WALK
+                && let Some(item) = walk.next(&mut connection).await?
+            {
+                items.push(item);
+            }
+            Ok(())
+        };
+        read.await.map_err(failed("read the trail"))?;
+        if items.is_empty() {
+            return Ok(());
+        }
+        for item in items {
+            if to.send(item).await.is_err() {
+                return Ok(());
+            }
+        }
     }
 }
 

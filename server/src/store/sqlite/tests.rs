@@ -16,6 +16,10 @@ struct Fixture {
     _temp: tempfile::TempDir,
 }
 
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[1; 32])
+}
+
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
 }
@@ -47,7 +51,7 @@ async fn add_token(store: &SqliteStore, team: &str) -> Token {
 async fn fixture(options: SqliteOptions) -> Fixture {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("portcullis.db");
-    let store = SqliteStore::open(&path, options).await.unwrap();
+    let store = SqliteStore::open(&path, key(), options).await.unwrap();
     for name in ["a", "b"] {
         add_token(&store, name).await;
     }
@@ -175,7 +179,7 @@ async fn what_is_late_is_not_written() {
 async fn after_a_commit_that_failed_nothing_is_written_but_all_can_be_read() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("portcullis.db");
-    SqliteStore::open(&path, SqliteOptions::default())
+    SqliteStore::open(&path, key(), SqliteOptions::default())
         .await
         .unwrap()
         .close()
@@ -194,8 +198,9 @@ async fn after_a_commit_that_failed_nothing_is_written_but_all_can_be_read() {
         .connect_with(connect.read_only(true))
         .await
         .unwrap();
+    let chains = Chains::open(&mut connection, key()).await.unwrap();
     let store = SqliteStore::start(
-        connection,
+        (connection, chains),
         readers.clone(),
         readers,
         Vec::new(),
@@ -218,7 +223,7 @@ async fn after_a_commit_that_failed_nothing_is_written_but_all_can_be_read() {
     assert_eq!(store.head(team("a")).await.unwrap(), 1);
     store.close().await;
 
-    let store = SqliteStore::open(&path, SqliteOptions::default()).await.unwrap();
+    let store = SqliteStore::open(&path, key(), SqliteOptions::default()).await.unwrap();
     assert_eq!(
         store
             .append_decision(decision("a", "4", Verdict::Allow), soon())

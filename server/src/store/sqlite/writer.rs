@@ -12,6 +12,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use portcullis_proto::trail::Record;
 use sqlx::{Connection as _, Row as _, Sqlite, SqliteConnection, Transaction};
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -24,6 +25,7 @@ use super::{
         Reporter, SERVER_PRINCIPAL, StoreError,
     },
     Shared,
+    chain::{Advanced, Chains, Leaves},
 };
 
 /// Something to write, and who waits for it.
@@ -95,6 +97,7 @@ async fn identity(path: &Path) -> io::Result<(u64, u64)> {
 
 pub(super) struct Writer {
     connection: SqliteConnection,
+    chains: Chains,
     queue: mpsc::Receiver<Job>,
     max_batch: usize,
     shared: Arc<Shared>,
@@ -107,7 +110,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(
-        connection: SqliteConnection,
+        (connection, chains): (SqliteConnection, Chains),
         queue: mpsc::Receiver<Job>,
         max_batch: usize,
         shared: Arc<Shared>,
@@ -116,6 +119,7 @@ impl Writer {
     ) -> Self {
         Self {
             connection,
+            chains,
             queue,
             max_batch,
             shared,
@@ -170,16 +174,26 @@ impl Writer {
         self.last_time_ns = self.last_time_ns.max(now);
         let mut tx = self.connection.begin_with("BEGIN IMMEDIATE").await?;
         let mut results = Vec::with_capacity(work.len());
+        let mut pen = Pen {
+            replica: self.chains.replica(),
+            now_ns: self.last_time_ns,
+            leaves: Leaves::default(),
+        };
         for item in work {
-            match perform(&mut tx, item, self.last_time_ns).await {
+            let mark = pen.leaves.mark();
+            match perform(&mut tx, item, &mut pen).await {
                 Ok(done) => results.push(Ok(done)),
                 Err(cause) if matches!(severity(&cause), Severity::OneWrite) => {
+                    pen.leaves.back_to(mark);
                     results.push(Err(failed("write to the database", cause)));
                 }
                 Err(cause) => return Err(cause),
             }
         }
+        let leaves = pen.leaves;
+        let advanced: Advanced = self.chains.seal(&mut tx, leaves, self.last_time_ns).await?;
         tx.commit().await?;
+        self.chains.advance(advanced);
         for file in &self.files {
             file.check().await?;
         }
@@ -228,84 +242,107 @@ fn severity(error: &sqlx::Error) -> Severity {
     }
 }
 
-async fn perform(tx: &mut Transaction<'_, Sqlite>, work: Work, now_ns: i64) -> Result<Done, sqlx::Error> {
+/// What every record of a transaction is written with.
+struct Pen<'a> {
+    replica: &'a str,
+    now_ns: i64,
+    leaves: Leaves,
+}
+
+async fn perform(tx: &mut Transaction<'_, Sqlite>, work: Work, pen: &mut Pen<'_>) -> Result<Done, sqlx::Error> {
     match work {
-        Work::Decision(decision) => append(tx, Row::decision(&decision), now_ns).await.map(Done::Appended),
-        Work::Outcome(outcome) => append_outcome(tx, outcome, now_ns).await,
+        Work::Decision(decision) => append(tx, Row::decision(decision), pen).await.map(Done::Appended),
+        Work::Outcome(outcome) => append_outcome(tx, outcome, pen).await,
         // Several statements that hold together or not at all, so each in a savepoint of its own.
         Work::Policy(policy) => {
             let mut inner = tx.begin().await?;
-            let done = push(&mut inner, policy, now_ns).await?;
+            let done = push(&mut inner, policy, pen).await?;
             inner.commit().await?;
             Ok(done)
         }
         Work::Token(token) => {
             let mut inner = tx.begin().await?;
-            replace_token(&mut inner, token, now_ns).await?;
+            replace_token(&mut inner, token, pen.now_ns).await?;
             inner.commit().await?;
             Ok(Done::Nothing)
         }
     }
 }
 
-/// A row of the trail but for its sequence number and time.
-struct Row<'a> {
-    team: &'a str,
-    record_id: &'a str,
+/// A record but for its sequence number, time and replica.
+struct Row {
+    team: String,
+    record_id: String,
     kind: RecordKind,
-    principal: &'a str,
-    host_id: &'a str,
-    host_principal: Option<&'a str>,
+    principal: String,
+    host_id: String,
+    host_principal: Option<String>,
     effect: Option<String>,
-    session_id: Option<&'a str>,
-    decision_id: Option<&'a str>,
-    tool_name: Option<&'a str>,
-    body: &'a [u8],
+    session_id: Option<String>,
+    decision_id: Option<String>,
+    tool_name: Option<String>,
+    body: Vec<u8>,
 }
 
-impl<'a> Row<'a> {
-    fn decision(decision: &'a NewDecision) -> Self {
+impl Row {
+    fn decision(decision: NewDecision) -> Self {
         Self {
-            team: decision.team.as_str(),
-            record_id: &decision.decision_id,
+            team: decision.team.as_str().to_owned(),
+            record_id: decision.decision_id.clone(),
             kind: RecordKind::Decision,
-            principal: &decision.principal,
-            host_id: &decision.host_id,
-            host_principal: decision.host_principal.as_deref(),
+            principal: decision.principal,
+            host_id: decision.host_id,
+            host_principal: decision.host_principal,
             effect: Some(decision.verdict.to_string()),
-            session_id: Some(decision.session_id.as_str()).filter(|id| !id.is_empty()),
-            decision_id: Some(&decision.decision_id),
-            tool_name: Some(&decision.tool_name),
-            body: &decision.body,
+            session_id: Some(decision.session_id).filter(|id| !id.is_empty()),
+            decision_id: Some(decision.decision_id),
+            tool_name: Some(decision.tool_name),
+            body: decision.body,
         }
     }
 }
 
-async fn append(connection: &mut SqliteConnection, row: Row<'_>, now_ns: i64) -> Result<Appended, sqlx::Error> {
+/// Writes a record, and its leaf down for the commit that will seal it.
+async fn append(connection: &mut SqliteConnection, row: Row, pen: &mut Pen<'_>) -> Result<Appended, sqlx::Error> {
     let sequence: i64 = sqlx::query_scalar(include_str!("../queries/audit_append.sql"))
-        .bind(row.team)
-        .bind(row.record_id)
-        .bind(now_ns)
+        .bind(&row.team)
+        .bind(&row.record_id)
+        .bind(pen.now_ns)
         .bind(row.kind.as_str())
-        .bind(row.principal)
-        .bind(row.host_id)
-        .bind(row.host_principal)
-        .bind(row.effect)
-        .bind(row.session_id)
-        .bind(row.decision_id)
-        .bind(row.tool_name)
-        .bind(row.body)
+        .bind(&row.principal)
+        .bind(&row.host_id)
+        .bind(&row.host_principal)
+        .bind(&row.effect)
+        .bind(&row.session_id)
+        .bind(&row.decision_id)
+        .bind(&row.tool_name)
+        .bind(&row.body)
         .fetch_one(connection)
         .await?;
-    Ok(Appended {
-        sequence: sequence.unsigned_abs(),
-    })
+    let sequence = sequence.unsigned_abs();
+    pen.leaves.add(&Record {
+        team: row.team,
+        replica: pen.replica.to_owned(),
+        sequence,
+        record_id: row.record_id,
+        time_ns: pen.now_ns,
+        kind: row.kind.as_str().to_owned(),
+        principal: row.principal,
+        host_id: row.host_id,
+        host_principal: row.host_principal,
+        effect: row.effect,
+        session_id: row.session_id,
+        decision_id: row.decision_id,
+        tool_name: row.tool_name,
+        body: row.body,
+    });
+    Ok(Appended { sequence })
 }
 
 async fn append_outcome(
     connection: &mut SqliteConnection,
     outcome: NewOutcome,
-    now_ns: i64,
+    pen: &mut Pen<'_>,
 ) -> Result<Done, sqlx::Error> {
     let team = outcome.team.as_str();
     let decision = sqlx::query(include_str!("../queries/audit_decision.sql"))
@@ -317,8 +354,8 @@ async fn append_outcome(
     let Some(decision) = decision else { return Ok(unknown()) };
     let host_principal: Option<String> = decision.try_get("host_principal")?;
     let principal = match &outcome.reporter {
-        Reporter::Server => SERVER_PRINCIPAL,
-        Reporter::Host(host) if host_principal.as_ref() == Some(host) => host,
+        Reporter::Server => SERVER_PRINCIPAL.to_owned(),
+        Reporter::Host(host) if host_principal.as_ref() == Some(host) => host.clone(),
         Reporter::Host(_) => return Ok(unknown()),
     };
     if decision.try_get::<Option<String>, _>("effect")?.as_deref() != Some("allow") {
@@ -338,28 +375,24 @@ async fn append_outcome(
             Done::OutcomeRefused(OutcomeRefused::Contradiction(outcome.decision_id))
         });
     }
-    let (host_id, session_id, tool_name): (String, Option<String>, Option<String>) = (
-        decision.try_get("host_id")?,
-        decision.try_get("session_id")?,
-        decision.try_get("tool_name")?,
-    );
     let row = Row {
-        team,
-        record_id: &outcome.record_id,
+        team: team.to_owned(),
+        record_id: outcome.record_id,
         kind: RecordKind::Outcome,
         principal,
-        host_id: &host_id,
-        host_principal: host_principal.as_deref(),
+        host_id: decision.try_get("host_id")?,
+        host_principal,
         effect: None,
-        session_id: session_id.as_deref(),
-        decision_id: Some(&outcome.decision_id),
-        tool_name: tool_name.as_deref(),
-        body: &outcome.body,
+        session_id: decision.try_get("session_id")?,
+        decision_id: Some(outcome.decision_id),
+        tool_name: decision.try_get("tool_name")?,
+        body: outcome.body,
     };
-    append(connection, row, now_ns).await.map(Done::Appended)
+    append(connection, row, pen).await.map(Done::Appended)
 }
 
-async fn push(connection: &mut SqliteConnection, policy: NewPolicy, now_ns: i64) -> Result<Done, sqlx::Error> {
+async fn push(connection: &mut SqliteConnection, policy: NewPolicy, pen: &mut Pen<'_>) -> Result<Done, sqlx::Error> {
+    let now_ns = pen.now_ns;
     let team = policy.team.as_str();
     sqlx::query(include_str!("../queries/team_ensure.sql"))
         .bind(team)
@@ -396,19 +429,19 @@ async fn push(connection: &mut SqliteConnection, policy: NewPolicy, now_ns: i64)
     let version = version.unsigned_abs();
     let body = (policy.record)(version, previous);
     let row = Row {
-        team,
-        record_id: &policy.record_id,
+        team: team.to_owned(),
+        record_id: policy.record_id,
         kind: RecordKind::PolicyChange,
-        principal: &policy.author,
-        host_id: "",
+        principal: policy.author.clone(),
+        host_id: String::new(),
         host_principal: None,
         effect: None,
         session_id: None,
         decision_id: None,
         tool_name: None,
-        body: &body,
+        body,
     };
-    append(connection, row, now_ns).await?;
+    append(connection, row, pen).await?;
     Ok(Done::Pushed(PolicyVersion {
         version,
         digest: policy.digest,
