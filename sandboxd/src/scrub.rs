@@ -74,6 +74,9 @@ const NEEDED: &[&str] = &[
     "PATH", "HOME", "PWD", "OLDPWD", "SHELL", "USER", "LOGNAME", "TERM", "LANG",
 ];
 
+/// No known form of a key is shorter.
+const SHORTEST_KEY: usize = 16;
+
 /// Longest value that is looked at; what is longer is no secret's, and would take too long.
 const MAX_VALUE: usize = 64 * 1024;
 
@@ -124,7 +127,7 @@ pub fn looks_secret(name: &str) -> bool {
 /// in them (`http://user:password@proxy:3128`, `jdbc:x?password=y`).
 #[must_use]
 pub fn holds_secret(name: &str, value: &[u8]) -> bool {
-    if NEEDED.contains(&name) || value.len() > MAX_VALUE {
+    if NEEDED.contains(&name) || value.len() > MAX_VALUE || !may_hold_secret(value) {
         return false;
     }
     let text = String::from_utf8_lossy(value);
@@ -151,6 +154,16 @@ pub fn leads_to(name: &str, value: &[u8], sockets: &[String]) -> bool {
     // D-Bus: what follows a comma tells which server is to be there; another address would follow a semicolon.
     let path = path.split(|&byte| byte == b',').next().unwrap_or_default();
     ADDRESSES.contains(&name) && !value.contains(&b';') && sockets.iter().any(|socket| socket.as_bytes() == path)
+}
+
+/// Whether it is worth a closer look, which costs a launch milliseconds: a login in an address, a value with a name, or letters and
+/// digits in one piece, as long as a key.
+fn may_hold_secret(value: &[u8]) -> bool {
+    let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let is_key = |piece: &[u8]| {
+        piece.len() >= SHORTEST_KEY && piece.iter().any(u8::is_ascii_digit) && piece.iter().any(u8::is_ascii_alphabetic)
+    };
+    value.iter().any(|byte| matches!(byte, b'@' | b'=')) || value.split(|byte| !is_of_key(byte)).any(is_key)
 }
 
 /// Whether a variable means something outside only.
