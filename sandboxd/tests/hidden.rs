@@ -356,16 +356,24 @@ async fn a_run_for_a_ticket_tells_which_secrets_were_kept_out() {
     let host = Host::start().await;
     host.script(|script| script.profile = |profile| profile.environment = vec!["*".to_owned()]);
     let (_, mut start) = host.start_for(&["env"]).await;
-    start.environment = ["HOME=/", "EDITOR=vi", "MY_TOKEN=t0p", "CURSOR_SANDBOX=no"]
-        .map(|own| own.as_bytes().to_vec())
-        .to_vec();
+    let environment = [
+        "HOME=/",
+        "EDITOR=vi",
+        "MY_TOKEN=t0p",
+        "CURSOR_SANDBOX=no",
+        "MIRROR=https://someone:t0p5ecret@mirror.test/",
+        "PLAIN=https://mirror.test/?a=b",
+    ];
+    start.environment = environment.map(|own| own.as_bytes().to_vec()).to_vec();
     let finished = host.launch(start).await.unwrap().finish().await;
-    assert_eq!(finished.removed, ["MY_TOKEN"]);
+    // By its name, and by what it holds.
+    assert_eq!(finished.removed, ["MIRROR", "MY_TOKEN"]);
     let lines: Vec<&str> = finished.stdout().lines().collect();
     assert!(
-        lines.contains(&"EDITOR=vi") && !finished.stdout().contains("t0p"),
+        lines.contains(&"EDITOR=vi") && lines.contains(&"PLAIN=https://mirror.test/?a=b"),
         "{finished:?}"
     );
+    assert!(!finished.stdout().contains("t0p"), "{finished:?}");
     for expected in identity(rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()) {
         assert!(lines.contains(&expected.as_str()), "{expected}: {finished:?}");
     }

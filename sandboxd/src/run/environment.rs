@@ -68,6 +68,8 @@ pub fn filtered(start: &RunStart, profile: &SandboxProfile, search_path: &str) -
         }
         // Whatever a list of names lets through: a pattern in it may cover more than its author thought of.
         let left_out = |name: &str| scrub::looks_secret(name) || (unjudged && scrub::is_of_outside(name));
+        let value = variable.get(name.len() + 1..).unwrap_or_default();
+        let left_out = |name: &str| left_out(name) || scrub::holds_secret(name, value);
         let left_out = std::str::from_utf8(name).is_ok_and(left_out);
         if !brought && !left_out && allowed.iter().any(|entry| covers(entry, name)) {
             environment.push(variable.clone());
@@ -91,11 +93,13 @@ pub fn with_network(mut environment: Vec<Vec<u8>>, network: Option<&NetworkRules
 /// Names of the caller's variables that look like secrets, which [`filtered`] keeps out.
 #[must_use]
 pub fn removed(environment: &[Vec<u8>]) -> Vec<String> {
-    let names = environment
-        .iter()
-        .filter_map(|variable| variable.split(|&byte| byte == b'=').next())
-        .filter_map(|name| std::str::from_utf8(name).ok());
-    scrub::told(names.filter(|name| scrub::looks_secret(name)))
+    let names = environment.iter().filter_map(|variable| {
+        let at = variable.iter().position(|&byte| byte == b'=')?;
+        let name = std::str::from_utf8(variable.get(..at)?).ok()?;
+        let value = variable.get(at + 1..).unwrap_or_default();
+        (scrub::looks_secret(name) || scrub::holds_secret(name, value)).then_some(name)
+    });
+    scrub::told(names)
 }
 
 /// The caller's home folder, as its environment says it.
@@ -174,9 +178,16 @@ mod tests {
     #[test]
     fn an_unjudged_command_gets_the_callers_variables_but_no_secret_and_nothing_of_outside() {
         let start = RunStart {
-            environment: ["PATH=/mine", "ANYTHING=x", "TOKEN=s", "SSH_AUTH_SOCK=/s", "TMPDIR=/x"]
-                .map(|variable| variable.as_bytes().to_vec())
-                .to_vec(),
+            environment: [
+                "PATH=/mine",
+                "ANYTHING=x",
+                "TOKEN=s",
+                "SSH_AUTH_SOCK=/s",
+                "TMPDIR=/x",
+                "DB=pg://u:p4ssw0rd@h/d",
+            ]
+            .map(|variable| variable.as_bytes().to_vec())
+            .to_vec(),
             cwd: "/w".to_owned(),
             ..RunStart::default()
         };
