@@ -186,7 +186,8 @@ fn told(lost: &BTreeSet<PathBuf>) -> Option<String> {
     let more = if lost.len() > MAX_NAMED { ", …" } else { "" };
     (!names.is_empty()).then(|| {
         format!(
-            "sockets of the outside: {}{more} (bound by a relative name) are not hidden, as it is not known where they lie; outside of the workspace              and the writable folders a command may reach them",
+            "sockets of the outside: {}{more} (bound by a relative name) are not hidden, as it is not known where they lie; outside of the workspace \
+             and the writable folders a command may reach them",
             names.join(", ")
         )
     })
